@@ -1,0 +1,220 @@
+// Package atomicfile writes files so that a reader, or a crash at any moment, finds either the old content or the new,
+// never a mixture and never an empty file. The new content is written beside the old, synced, and renamed over it. A
+// crash leaves at most a temporary file (a dot, the name, a random number) beside the target.
+package atomicfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/google/renameio/v2"
+)
+
+// ErrChanged says that the file is not what the caller read any more; nothing was written.
+var ErrChanged = errors.New("changed by another program meanwhile")
+
+// Before is called before each step that changes the disk, with the step's name ("create", "write", "sync", "rename",
+// "exchange") and the target's path; a returned error takes the place of the step's own. It is nil but in tests that
+// inject one failing step.
+var Before func(step, path string) error
+
+func before(step, path string) error {
+	if Before == nil {
+		return nil
+	}
+	return Before(step, path)
+}
+
+// Write replaces the file at path, or makes it with the given mode. A symlink is followed; mode and owner of a file
+// that exists are kept.
+func Write(path string, data []byte, mode fs.FileMode) error {
+	target, err := follow(path)
+	if err != nil {
+		return err
+	}
+	t, err := prepare(target, data, mode)
+	if err != nil {
+		return err
+	}
+	defer t.Cleanup()
+	if err := before("rename", target); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := t.CloseAtomicallyReplace(); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return SyncDir(filepath.Dir(target))
+}
+
+// Create makes the file at path, fs.ErrExist if there is one: of several that try at once one succeeds.
+func Create(path string, data []byte, mode fs.FileMode) error {
+	t, err := prepare(path, data, mode)
+	if err != nil {
+		return err
+	}
+	defer t.Cleanup()
+	if err := RenameNew(t.Name(), path); err != nil {
+		return fmt.Errorf("create %s: %w", path, err)
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// Replace is Write that refuses with ErrChanged when the file's content is not old any more. Where the system can
+// exchange two files in one step, a change that came between the comparison and the write is found and put back;
+// elsewhere that window (microseconds) remains.
+func Replace(path string, old, data []byte, mode fs.FileMode) error {
+	target, err := follow(path)
+	if err != nil {
+		return err
+	}
+	t, err := prepare(target, data, mode)
+	if err != nil {
+		return err
+	}
+	defer t.Cleanup()
+	now, err := os.ReadFile(target)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if !bytes.Equal(now, old) {
+		return fmt.Errorf("write %s: %w", path, ErrChanged)
+	}
+	err = exchangeAndCompare(t, target, old)
+	if errors.Is(err, errors.ErrUnsupported) {
+		if err = before("rename", target); err == nil {
+			err = t.CloseAtomicallyReplace()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return SyncDir(filepath.Dir(target))
+}
+
+// exchangeAndCompare swaps the prepared file in and looks at what came out: a foreign change goes back in its place.
+func exchangeAndCompare(t *renameio.PendingFile, target string, old []byte) error {
+	if err := Exchange(t.Name(), target); err != nil {
+		return err
+	}
+	out, err := os.ReadFile(t.Name())
+	if err == nil && bytes.Equal(out, old) {
+		return nil // Cleanup removes the old content with the temporary name
+	}
+	if back := Exchange(t.Name(), target); back != nil {
+		return errors.Join(ErrChanged, err, back)
+	}
+	return errors.Join(ErrChanged, err)
+}
+
+// prepare writes data to a synced temporary file beside target, with target's mode and owner where target exists.
+func prepare(target string, data []byte, mode fs.FileMode) (*renameio.PendingFile, error) {
+	fail := func(err error) error { return fmt.Errorf("write %s: %w", target, err) }
+	if err := before("create", target); err != nil {
+		return nil, fail(err)
+	}
+	t, err := renameio.NewPendingFile(target, renameio.WithTempDir(filepath.Dir(target)), renameio.WithStaticPermissions(mode))
+	if err != nil {
+		return nil, fail(err)
+	}
+	err = before("write", target)
+	if err == nil {
+		_, err = t.Write(data)
+	}
+	if err == nil {
+		err = likeExisting(t.File, target)
+	}
+	if err == nil {
+		err = before("sync", target)
+	}
+	if err == nil {
+		err = t.Sync()
+	}
+	if err != nil {
+		t.Cleanup()
+		return nil, fail(err)
+	}
+	return t, nil
+}
+
+// likeExisting gives f the mode and the owner of the file at target. An owner that may not be given is an error: the
+// file of somebody else is not to become ours.
+func likeExisting(f *os.File, target string) error {
+	old, err := os.Lstat(target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !old.Mode().IsRegular() {
+		return fmt.Errorf("not a regular file (%s)", old.Mode().Type())
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	was, is := old.Sys().(*syscall.Stat_t), fi.Sys().(*syscall.Stat_t)
+	if was.Uid != is.Uid || was.Gid != is.Gid {
+		if err := f.Chown(int(was.Uid), int(was.Gid)); err != nil {
+			return err
+		}
+	}
+	return f.Chmod(old.Mode().Perm())
+}
+
+// follow is the file that path leads to, through any symlinks; path itself where nothing is there.
+func follow(path string) (string, error) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", path, err)
+	}
+	return target, nil
+}
+
+// Exchange swaps two files in one step; errors.ErrUnsupported where the system or the file system cannot.
+func Exchange(a, b string) error {
+	if err := before("exchange", b); err != nil {
+		return err
+	}
+	return exchange(a, b)
+}
+
+// RenameNew renames a file to a name that must be free: fs.ErrExist if it is not, in one step.
+func RenameNew(from, to string) error {
+	if err := before("rename", to); err != nil {
+		return err
+	}
+	err := renameNew(from, to)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if err := os.Link(from, to); err != nil {
+		return err
+	}
+	return os.Remove(from)
+}
+
+// SyncDir makes renames in a directory durable.
+func SyncDir(dir string) error {
+	if err := before("sync", dir); err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	defer f.Close()
+	// Some file systems cannot sync a directory (EINVAL): nothing to gain there.
+	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,268 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// An api is a mock of Anthropic's Messages API. It answers every turn with a short text; when says otherwise.
+type api struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests []request
+	answers  []*answer
+}
+
+// A request is one call of the model.
+type request struct {
+	main bool // the model loop, which carries tools; the others make titles and summaries
+	// tail is what the model is told since it last spoke, one text per message.
+	tail []string
+}
+
+// An answer is what the model does once when it is told something that holds the needle.
+type answer struct {
+	needle string
+	say    string        // a text,
+	bash   string        // or a call of the Bash tool,
+	status int           // or an error with this HTTP status
+	gate   chan struct{} // the answer starts at once, and ends when this is closed (nil: at once)
+	asked  chan struct{} // closed when the model was called with the needle
+}
+
+func newAPI(t *testing.T) *api {
+	a := &api{}
+	a.Server = httptest.NewServer(http.HandlerFunc(a.serve))
+	t.Cleanup(func() {
+		a.CloseClientConnections()
+		a.Close()
+	})
+	return a
+}
+
+// when queues an answer to the next main request whose news holds the needle; each is used once, in order.
+func (a *api) when(needle string, ans answer) *answer {
+	ans.needle, ans.asked = needle, make(chan struct{})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.answers = append(a.answers, &ans)
+	return &ans
+}
+
+// turns counts the main requests in which the needle is news to the model.
+func (a *api) turns(needle string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := 0
+	for _, r := range a.requests {
+		if r.main && strings.Contains(strings.Join(r.tail, "\n"), needle) {
+			n++
+		}
+	}
+	return n
+}
+
+// told returns the first message that brought the model the needle, or "".
+func (a *api) told(needle string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range a.requests {
+		for _, m := range r.tail {
+			if r.main && strings.Contains(m, needle) {
+				return m
+			}
+		}
+	}
+	return ""
+}
+
+func (a *api) dump() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var b strings.Builder
+	for _, r := range a.requests {
+		last := ""
+		if len(r.tail) > 0 {
+			last = r.tail[len(r.tail)-1]
+		}
+		fmt.Fprintf(&b, "main=%v %q\n", r.main, last[max(0, len(last)-300):])
+	}
+	return b.String()
+}
+
+// wire is what the mock reads of a request body.
+type wire struct {
+	Model    string            `json:"model"`
+	Stream   bool              `json:"stream"`
+	Tools    []json.RawMessage `json:"tools"`
+	Messages []struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	} `json:"messages"`
+}
+
+func (a *api) serve(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case r.Method == http.MethodPost && r.URL.Path == "/v1/messages":
+	case strings.HasSuffix(r.URL.Path, "/count_tokens"):
+		fmt.Fprint(w, `{"input_tokens":10}`)
+		return
+	default:
+		fmt.Fprint(w, `{}`)
+		return
+	}
+	var body wire
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	ans, n := a.take(body)
+	if ans.asked != nil {
+		close(ans.asked)
+	}
+	if ans.status != 0 {
+		w.WriteHeader(ans.status)
+		fmt.Fprint(w, `{"type":"error","error":{"type":"invalid_request_error","message":"mock error"}}`)
+		return
+	}
+	reply{w, r, body, ans, n}.send()
+}
+
+// take notes the request and picks its answer.
+func (a *api) take(body wire) (*answer, int) {
+	req := request{main: len(body.Tools) > 1}
+	for _, m := range body.Messages {
+		if m.Role == "assistant" {
+			req.tail = nil
+			continue
+		}
+		req.tail = append(req.tail, text(m.Content))
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.requests = append(a.requests, req)
+	n := len(a.requests)
+	if !req.main {
+		return &answer{say: `{"title":"mock title"}`}, n
+	}
+	news := strings.Join(req.tail, "\n")
+	for i, ans := range a.answers {
+		if strings.Contains(news, ans.needle) {
+			a.answers = append(a.answers[:i:i], a.answers[i+1:]...)
+			return ans, n
+		}
+	}
+	return &answer{say: fmt.Sprintf("mock reply %d", n)}, n
+}
+
+// text flattens a message's content: a string, or a list of blocks.
+func text(content json.RawMessage) string {
+	var s string
+	if json.Unmarshal(content, &s) == nil {
+		return s
+	}
+	var blocks []struct {
+		Text    string          `json:"text"`
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(content, &blocks) != nil {
+		return string(content)
+	}
+	var parts []string
+	for _, b := range blocks {
+		if b.Content != nil {
+			parts = append(parts, "<tool_result>"+text(b.Content)+"</tool_result>")
+			continue
+		}
+		parts = append(parts, b.Text)
+	}
+	return strings.Join(parts, "\n")
+}
+
+// A reply is one answer on its way to the client.
+type reply struct {
+	w    http.ResponseWriter
+	r    *http.Request
+	body wire
+	ans  *answer
+	n    int
+}
+
+func (p reply) send() {
+	block, stop := map[string]any{"type": "text", "text": p.ans.say}, "end_turn"
+	if p.ans.bash != "" {
+		stop = "tool_use"
+		block = map[string]any{"type": "tool_use", "id": fmt.Sprintf("toolu_mock_%d", p.n), "name": "Bash",
+			"input": map[string]any{"command": p.ans.bash, "description": "mock"}}
+	}
+	msg := map[string]any{"id": fmt.Sprintf("msg_mock_%d", p.n), "type": "message", "role": "assistant", "model": p.body.Model,
+		"content": []any{}, "stop_reason": nil, "stop_sequence": nil, "usage": map[string]any{"input_tokens": 10, "output_tokens": 1}}
+	if !p.body.Stream {
+		p.waitForGate(nil)
+		msg["content"], msg["stop_reason"] = []any{block}, stop
+		json.NewEncoder(p.w).Encode(msg)
+		return
+	}
+	p.w.Header().Set("Content-Type", "text/event-stream")
+	p.event("message_start", map[string]any{"message": msg})
+	p.event("content_block_start", map[string]any{"index": 0, "content_block": empty(block)})
+	p.waitForGate(func() { p.event("ping", map[string]any{}) })
+	p.event("content_block_delta", map[string]any{"index": 0, "delta": delta(block)})
+	p.event("content_block_stop", map[string]any{"index": 0})
+	p.event("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": 5}})
+	p.event("message_stop", map[string]any{})
+}
+
+func empty(block map[string]any) map[string]any {
+	if block["type"] == "text" {
+		return map[string]any{"type": "text", "text": ""}
+	}
+	return map[string]any{"type": "tool_use", "id": block["id"], "name": block["name"], "input": map[string]any{}}
+}
+
+func delta(block map[string]any) map[string]any {
+	if block["type"] == "text" {
+		return map[string]any{"type": "text_delta", "text": block["text"]}
+	}
+	input, _ := json.Marshal(block["input"])
+	return map[string]any{"type": "input_json_delta", "partial_json": string(input)}
+}
+
+// waitForGate keeps the connection alive until the gate opens or the client is gone.
+func (p reply) waitForGate(ping func()) {
+	if p.ans.gate == nil {
+		return
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.ans.gate:
+			return
+		case <-p.r.Context().Done():
+			return
+		case <-tick.C:
+			if ping != nil {
+				ping()
+			}
+		}
+	}
+}
+
+func (p reply) event(kind string, data map[string]any) {
+	data["type"] = kind
+	line, _ := json.Marshal(data)
+	fmt.Fprintf(p.w, "event: %s\ndata: %s\n\n", kind, line)
+	if f, ok := p.w.(http.Flusher); ok {
+		f.Flush()
+	}
+}

@@ -1,0 +1,153 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fakeKey is approved in the client's own record, by its last 20 characters, so that the client asks no question.
+const fakeKey = "sk-ant-api03-fake-key-for-the-local-mock-0000000000"
+
+// A world is everything one test may touch.
+type world struct {
+	t       *testing.T
+	version string
+	api     *api
+	dir     string // holds all that follows
+	home    string
+	project string
+	env     []string // the whole environment of clients, hooks and commands
+}
+
+func newWorld(t *testing.T, version string) *world {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Fatal(err)
+	}
+	// Not t.TempDir: its path is too long for tmux's socket.
+	dir, err := os.MkdirTemp("", "vx-e2e-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, version: version, dir: dir, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "proj")}
+	t.Cleanup(w.clean)
+	w.api = newAPI(t)
+	for _, d := range []string{w.path("tmp"), filepath.Join(w.home, ".claude"), w.project} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.env = []string{
+		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + w.home, "TMPDIR=" + w.path("tmp"), "TERM=xterm-256color", "LANG=C.UTF-8",
+		"VEXILLUM_HOME=" + filepath.Join(w.home, ".vexillum"),
+		"ANTHROPIC_BASE_URL=" + w.api.URL, "ANTHROPIC_API_KEY=" + fakeKey,
+		"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+	}
+	w.writeJSON(filepath.Join(w.home, ".claude.json"), map[string]any{
+		"hasCompletedOnboarding": true, "lastOnboardingVersion": "9.9.9", "theme": "dark", "numStartups": 5, "autoUpdates": false,
+		"customApiKeyResponses": map[string]any{"approved": []string{fakeKey[len(fakeKey)-20:]}, "rejected": []string{}},
+		"projects": map[string]any{w.project: map[string]any{
+			"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true, "allowedTools": []string{}}},
+	})
+	w.writeJSON(filepath.Join(w.home, ".claude", "settings.json"), map[string]any{
+		"permissions": map[string]any{"allow": []string{"Bash"}}})
+	return w
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+
+func (w *world) writeJSON(name string, v any) {
+	w.t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.writeFile(name, string(data), 0o600)
+}
+
+func (w *world) writeFile(name, data string, mode os.FileMode) {
+	w.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(data), mode); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// clean ends what still runs in this world, then removes it; a failed test keeps it for a look.
+func (w *world) clean() {
+	w.tmux("kill-server")
+	for _, p := range processesIn(w.dir) {
+		p.kill(w.dir)
+	}
+	if w.t.Failed() {
+		w.t.Logf("kept %s; the model was told:\n%s", w.dir, w.api.dump())
+		return
+	}
+	// What was just killed may still be writing.
+	for range 20 {
+		if os.RemoveAll(w.dir) == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	w.t.Errorf("%s could not be removed", w.dir)
+}
+
+// tmux runs a command of this world's own tmux server and returns what it prints.
+func (w *world) tmux(args ...string) (string, error) {
+	cmd := exec.Command("tmux", append([]string{"-S", w.path("tmux"), "-f", "/dev/null"}, args...)...)
+	cmd.Dir, cmd.Env = w.dir, w.env
+	out, err := cmd.Output()
+	return strings.TrimRight(string(out), "\n"), err
+}
+
+// transcripts returns the sessions' transcripts, with their text.
+func (w *world) transcripts() map[string]string {
+	w.t.Helper()
+	names, err := filepath.Glob(filepath.Join(w.home, ".claude", "projects", "*", "*.jsonl"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		texts[name] = string(data)
+	}
+	return texts
+}
+
+// eventually waits for a condition; the deadline is far beyond what any of them takes, so that a slow machine fails nothing.
+func (w *world) eventually(what string, ok func() bool) {
+	w.t.Helper()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	w.t.Fatalf("not within 30 s: %s\n%s", what, w.screens())
+}
+
+func (w *world) screens() string {
+	panes, _ := w.tmux("list-panes", "-a", "-F", "#{pane_id}")
+	var b strings.Builder
+	for _, pane := range strings.Fields(panes) {
+		text, _ := w.tmux("capture-pane", "-p", "-t", pane)
+		b.WriteString("--- screen\n" + text + "\n")
+	}
+	return b.String()
+}
