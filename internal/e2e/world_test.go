@@ -60,7 +60,7 @@ func newWorld(t *testing.T, version string) *world {
 			"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true, "allowedTools": []string{}}},
 	})
 	w.writeJSON(filepath.Join(w.home, ".claude", "settings.json"), map[string]any{
-		"permissions": map[string]any{"allow": []string{"Bash"}}})
+		"permissions": map[string]any{"allow": []string{"Bash"}, "defaultMode": "default"}})
 	return w
 }
 

@@ -1,0 +1,459 @@
+//go:build e2e && record
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The recorder writes testdata/transcripts/VERSION/CASE.jsonl from the real client, with a stand-in for the hook:
+//
+//	go test -tags 'e2e record' -run TestRecord ./internal/e2e/
+//
+// The stand-in hook keeps its stdin, waits for a file in news/, prints it and ends with 2. $1 is the world.
+const standIn = `#!/bin/sh
+cat >"$1/stdin/Stop-$(date +%s%N).json"
+echo $$ >>"$1/waiting"
+while [ -d "/proc/$PPID" ]; do
+	for f in "$1"/news/*; do
+		[ -f "$f" ] && mv "$f" "$1/taken/$$" 2>/dev/null || continue
+		cat "$1/taken/$$" >&2
+		exit 2
+	done
+	sleep 0.1
+done
+exit 0
+`
+
+type recording struct {
+	*world
+	t     *testing.T
+	token string
+	hooks int // hooks that have started
+}
+
+func newRecording(t *testing.T, version, token string) *recording {
+	w := newWorld(t, version)
+	for _, d := range []string{"stdin", "news", "taken"} {
+		if err := os.MkdirAll(w.path(d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.writeFile(w.path("stand-in"), standIn, 0o700)
+	hook := func(command string, async bool) []any {
+		return []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "asyncRewake": async, "timeout": 3600}}}}
+	}
+	w.writeJSON(filepath.Join(w.project, ".claude", "settings.json"), map[string]any{"hooks": map[string]any{
+		"Stop":             hook("exec "+w.path("stand-in")+" "+w.dir, true),
+		"UserPromptSubmit": hook("cat >"+w.path("stdin")+"/UserPromptSubmit-$(date +%s%N).json", false),
+	}})
+	return &recording{world: w, t: t, token: token}
+}
+
+// first opens a client and lets it finish a turn, so that a hook waits.
+func (r *recording) first(args ...string) *client {
+	c := r.start(args...)
+	c.prompt("hello there")
+	r.hookWaits()
+	return c
+}
+
+// hookWaits waits until one more hook has started than at the last call.
+func (r *recording) hookWaits() {
+	r.t.Helper()
+	r.hooks++
+	r.eventually(fmt.Sprintf("hook %d", r.hooks), func() bool { return r.started() >= r.hooks })
+}
+
+func (r *recording) started() int {
+	data, _ := os.ReadFile(r.path("waiting"))
+	return strings.Count(string(data), "\n")
+}
+
+func (r *recording) news(token string) {
+	r.t.Helper()
+	text := "vx: news for this session, not an error (delivery " + token + ")\n- message m-1: the build is green\n"
+	r.writeFile(r.path("tmp/"+token), text, 0o600)
+	if err := os.Rename(r.path("tmp/"+token), r.path("news/"+token)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *recording) enqueued(token string) {
+	r.t.Helper()
+	r.eventually("the enqueue row", func() bool {
+		for _, text := range r.transcripts() {
+			for line := range strings.Lines(text) {
+				if strings.Contains(line, token) && strings.Contains(line, `"enqueue"`) {
+					return true
+				}
+			}
+		}
+		return false
+	})
+}
+
+func (r *recording) turn(token string) {
+	r.t.Helper()
+	r.eventually("a turn with "+token, func() bool { return r.api.turns(token) > 0 })
+}
+
+var (
+	slug = regexp.MustCompile(`-tmp-vx-e2e-\d+-`)
+	bulk = regexp.MustCompile(`"type":"(file-history-snapshot|file-history-delta)"`)
+)
+
+// save writes every transcript of the world, the newest under the case's own name, older ones as CASE.1.jsonl, CASE.2.jsonl.
+func (r *recording) save(name string) {
+	r.t.Helper()
+	time.Sleep(700 * time.Millisecond) // the client writes its last rows a little later
+	texts := r.transcripts()
+	var files []string
+	for f := range texts {
+		files = append(files, f)
+	}
+	sort.Slice(files, func(i, j int) bool { return mtime(files[i]) > mtime(files[j]) })
+	for i, f := range files {
+		out := name + ".jsonl"
+		if i > 0 {
+			out = fmt.Sprintf("%s.%d.jsonl", name, i)
+		}
+		r.keep(out, r.trim(texts[f]))
+	}
+	stdins, _ := filepath.Glob(r.path("stdin/*"))
+	sort.Slice(stdins, func(i, j int) bool { return stamp(stdins[i]) < stamp(stdins[j]) })
+	var b strings.Builder
+	for _, f := range stdins {
+		data, _ := os.ReadFile(f)
+		b.WriteString(strings.TrimSpace(string(data)) + "\n")
+	}
+	r.keep(name+".stdin.jsonl", r.trim(b.String()))
+}
+
+func mtime(name string) string {
+	info, err := os.Stat(name)
+	if err != nil {
+		return ""
+	}
+	return info.ModTime().UTC().Format("20060102T150405.000000000")
+}
+
+func stamp(name string) string { return name[strings.LastIndexByte(name, '-'):] }
+
+func (r *recording) keep(name, text string) {
+	dir := filepath.Join("..", "..", "testdata", "transcripts", r.version)
+	if out := os.Getenv("VX_RECORD_DIR"); out != "" {
+		dir = filepath.Join(out, r.version)
+	}
+	r.writeFile(filepath.Join(dir, name), text, 0o644)
+}
+
+// trim takes this machine out of the rows, and what is long and says nothing about a wake.
+func (r *recording) trim(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if bulk.MatchString(line) || len(line) > 6000 && !strings.Contains(line, r.token) {
+			continue
+		}
+		line = strings.ReplaceAll(line, r.project, "/home/u/proj")
+		line = strings.ReplaceAll(line, r.home, "/home/u")
+		line = strings.ReplaceAll(line, r.dir, "/home/u/scratch")
+		line = slug.ReplaceAllString(line, "-home-u-")
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+func TestRecord(t *testing.T) {
+	cases := map[string]func(r *recording){
+		"idle":               recordIdle,
+		"idle-twice":         recordIdleTwice,
+		"tool-running":       recordToolRunning,
+		"streaming":          recordStreaming,
+		"two-at-once":        recordTwoAtOnce,
+		"two-mid-turn":       recordTwoMidTurn,
+		"clear":              recordClear,
+		"killed-enqueued":    recordKilledEnqueued,
+		"killed-turn":        recordKilledTurn,
+		"api-error":          recordAPIError,
+		"api-error-mid-turn": recordAPIErrorMidTurn,
+		"echoed":             recordEchoed,
+		"mentioned":          recordMentioned,
+		"escape":             recordEscape,
+		"stopped":            recordStopped,
+		"half-typed":         recordHalfTyped,
+		"prompt-queued":      recordPromptQueued,
+		"compact":            recordCompact,
+	}
+	forEachClient(t, func(t *testing.T, version string) {
+		for name, record := range cases {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				r := newRecording(t, version, "7f3a9c51e8d24b06")
+				record(r)
+				r.save(name)
+			})
+		}
+	})
+}
+
+func recordIdle(r *recording) {
+	r.first()
+	r.news(r.token)
+	r.turn(r.token)
+	r.hookWaits()
+}
+
+func recordIdleTwice(r *recording) {
+	r.first()
+	r.news("1111111111111111")
+	r.turn("1111111111111111")
+	r.hookWaits()
+	r.news(r.token)
+	r.turn(r.token)
+	r.hookWaits()
+}
+
+// runTool leaves a client in the middle of a turn, a tool running until the returned function is called.
+func (r *recording) runTool(c *client) func() {
+	gate := r.path("gate")
+	r.api.when("run the tool", answer{bash: "touch " + gate + ".reached; while [ ! -e " + gate + " ]; do sleep 0.1; done; echo tool-done"})
+	c.prompt("run the tool")
+	r.eventually("the tool runs", func() bool { _, err := os.Stat(gate + ".reached"); return err == nil })
+	return func() { r.writeFile(gate, "", 0o600) }
+}
+
+func recordToolRunning(r *recording) {
+	c := r.first()
+	open := r.runTool(c)
+	r.news(r.token)
+	r.enqueued(r.token)
+	open()
+	r.turn(r.token)
+	r.hookWaits()
+}
+
+func recordStreaming(r *recording) {
+	c := r.first()
+	gate := make(chan struct{})
+	r.api.when("tell a story", answer{say: "a story", gate: gate})
+	c.prompt("tell a story")
+	r.news(r.token)
+	r.enqueued(r.token)
+	close(gate)
+	r.turn(r.token)
+	r.hookWaits()
+}
+
+func recordTwoAtOnce(r *recording) {
+	c := r.first()
+	c.prompt("hello again")
+	r.hookWaits()
+	r.news(r.token)
+	r.news("2222222222222222")
+	r.turn(r.token)
+	r.turn("2222222222222222")
+	r.hookWaits()
+}
+
+func recordTwoMidTurn(r *recording) {
+	c := r.first()
+	c.prompt("hello again")
+	r.hookWaits()
+	open := r.runTool(c)
+	r.news(r.token)
+	r.news("2222222222222222")
+	r.enqueued(r.token)
+	r.enqueued("2222222222222222")
+	open()
+	r.turn(r.token)
+	r.turn("2222222222222222")
+	r.hookWaits()
+}
+
+func recordClear(r *recording) {
+	c := r.first()
+	before := r.sessionID(c)
+	c.enter("/clear", func() bool { return r.sessionID(c) != before })
+	r.news(r.token)
+	r.turn(r.token)
+	r.hookWaits()
+}
+
+// sessionID reads the client's own record of its session.
+func (r *recording) sessionID(c *client) string {
+	data, _ := os.ReadFile(filepath.Join(r.home, ".claude", "sessions", fmt.Sprint(c.proc.pid)+".json"))
+	var s struct{ SessionID string }
+	json.Unmarshal(data, &s)
+	return s.SessionID
+}
+
+func recordKilledEnqueued(r *recording) {
+	c := r.first()
+	r.runTool(c)
+	r.news(r.token)
+	r.enqueued(r.token)
+	c.end("SIGKILL")
+	r.save("killed-enqueued-before-continue")
+	c = r.start("--continue")
+	c.prompt("are you there")
+	r.eventually("a hook", func() bool { return r.started() > r.hooks })
+	if r.api.turns(r.token) > 0 {
+		r.t.Error("the continued session was given the wake")
+	}
+}
+
+func recordKilledTurn(r *recording) {
+	c := r.first()
+	asked := r.api.when(r.token, answer{say: "never said", gate: make(chan struct{})}).asked
+	r.news(r.token)
+	<-asked
+	c.end("SIGKILL")
+	r.save("killed-turn-before-continue")
+	c = r.start("--continue")
+	c.prompt("are you there")
+	r.eventually("a hook", func() bool { return r.started() > r.hooks })
+}
+
+func recordAPIError(r *recording) {
+	r.first()
+	r.api.when(r.token, answer{status: 400})
+	r.news(r.token)
+	r.turn(r.token)
+	r.eventually("the error row", func() bool {
+		for _, text := range r.transcripts() {
+			if strings.Contains(text, "isApiErrorMessage") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func recordAPIErrorMidTurn(r *recording) {
+	c := r.first()
+	open := r.runTool(c)
+	r.api.when(r.token, answer{status: 400})
+	r.news(r.token)
+	r.enqueued(r.token)
+	open()
+	r.turn(r.token)
+	r.eventually("the error row", func() bool {
+		for _, text := range r.transcripts() {
+			if strings.Contains(text, "isApiErrorMessage") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// In echoed the woken model says the token in a command and in its answer.
+func recordEchoed(r *recording) {
+	r.first()
+	r.api.when(r.token, answer{bash: "echo I was given " + r.token})
+	r.api.when("<tool_result>I was given", answer{say: "I was woken by " + r.token})
+	r.news(r.token)
+	r.turn("<tool_result>I was given")
+	r.hookWaits()
+}
+
+// In mentioned the token is in the transcript in every place but a wake's.
+func recordMentioned(r *recording) {
+	c := r.first()
+	r.writeFile(filepath.Join(r.project, "notes.txt"), "delivery "+r.token+"\n", 0o600)
+	r.api.when("look at the notes", answer{bash: "cat notes.txt"})
+	r.api.when("<tool_result>delivery", answer{say: "the notes speak of " + r.token})
+	c.prompt("look at the notes")
+	r.hookWaits()
+	c.prompt("what is " + r.token)
+	r.hookWaits()
+	open := r.runTool(c)
+	c.enter("and what is "+r.token, func() bool { // queued behind the tool: an enqueue row of a person's
+		for _, text := range r.transcripts() {
+			if strings.Contains(text, `"enqueue"`) {
+				return true
+			}
+		}
+		return false
+	})
+	open()
+	r.hookWaits()
+}
+
+func recordEscape(r *recording) {
+	c := r.first()
+	r.runTool(c)
+	r.news(r.token)
+	r.enqueued(r.token)
+	c.keys("Escape")
+	r.turn(r.token)
+	r.hookWaits()
+}
+
+func recordStopped(r *recording) {
+	c := r.first()
+	c.proc.signal(r.t, syscall.SIGSTOP)
+	r.news(r.token)
+	r.eventually("the hook took the news", func() bool {
+		left, _ := os.ReadDir(r.path("news"))
+		return len(left) == 0
+	})
+	time.Sleep(time.Second)
+	r.save("stopped-before-continue")
+	c.proc.signal(r.t, syscall.SIGCONT)
+	r.turn(r.token)
+	r.hookWaits()
+}
+
+func recordHalfTyped(r *recording) {
+	c := r.first()
+	c.keys("-l", "--", "half a sentence")
+	r.eventually("the half sentence", func() bool { return strings.Contains(c.screen(), "half a sentence") })
+	r.news(r.token)
+	r.turn(r.token)
+	r.hookWaits()
+}
+
+// In prompt-queued a person's prompt and a wake wait for the same tool.
+func recordPromptQueued(r *recording) {
+	c := r.first()
+	open := r.runTool(c)
+	c.enter("and then say goodbye", func() bool {
+		for _, text := range r.transcripts() {
+			if strings.Contains(text, `"enqueue"`) {
+				return true
+			}
+		}
+		return false
+	})
+	r.news(r.token)
+	r.enqueued(r.token)
+	open()
+	r.turn(r.token)
+	r.hookWaits()
+}
+
+func recordCompact(r *recording) {
+	c := r.first()
+	r.news(r.token)
+	r.turn(r.token)
+	r.hookWaits()
+	c.enter("/compact", func() bool {
+		for _, text := range r.transcripts() {
+			if strings.Contains(text, "compact_boundary") {
+				return true
+			}
+		}
+		return false
+	})
+}

@@ -1,0 +1,132 @@
+// Package settings edits Claude Code's settings files as bytes: it finds vx's entries under hooks.Stop, adds or repairs
+// one, and takes them out again. It knows what a right entry looks like, so that init, upgrade and doctor agree.
+//
+// It reads and writes no files, and knows nothing of the rest of a settings file: whatever is not an entry of ours stays
+// byte for byte, with the file's own indentation, line ends and final newline. A file it does not understand is refused
+// with a [Refusal]. As bytes go in and bytes come out, a crash in the middle leaves nothing behind.
+package settings
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+)
+
+// Command is the registered command, to the letter. It looks for vx by itself because Claude Code's shell may never have
+// read a profile, and it holds no absolute path of this machine because the file is committed and shared.
+const Command = `sh -c 'for v in "$(command -v vx 2>/dev/null)" "$HOME/.local/bin/vx" /opt/homebrew/bin/vx /usr/local/bin/vx /home/linuxbrew/.linuxbrew/bin/vx; do [ -f "$v" ] && [ -x "$v" ] && exec "$v" sentinel await; done; echo "vx: not found, so the sentinel Stop hook cannot wake the commander. Install vx (brew or curl) or put its directory on PATH, then run: vx doctor" >&2; exit 0'`
+
+// Timeout is the registered timeout, in seconds. Without one the client ends the hook after ten minutes.
+const Timeout = 3600
+
+// Undo gives back the bytes that [Add] replaced when it put an entry where there was none.
+type Undo struct {
+	Offset   int    `json:"offset"`   // of Inserted, in bytes
+	Inserted string `json:"inserted"` // what stands there now
+	Replaced string `json:"replaced"` // what stood there before: white space, if anything
+	Result   string `json:"result"`   // SHA-256 of the whole file as Add left it
+}
+
+// Add returns b with one right entry of ours in it. Where there is none it adds one, in a group of its own behind the
+// others, and says how to undo that. Where there is one it mends that in place, takes out any further one, and returns
+// no Undo: what was there before is not worth giving back. A file that is right comes back as it is.
+func Add(b []byte) ([]byte, *Undo, error) {
+	d, err := parse(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(d.own) == 0 {
+		s := d.insertion()
+		out := d.apply([]splice{s})
+		if err := verify(out, 1); err != nil {
+			return nil, nil, err
+		}
+		undo := &Undo{
+			Offset:   len(d.bom) + s.start,
+			Inserted: s.text,
+			Replaced: d.body[s.start:s.end],
+			Result:   digest(out),
+		}
+		return out, undo, nil
+	}
+	edits := d.cut(d.own[1:])
+	edits = append(edits, d.repair(d.own[0])...)
+	if len(edits) == 0 {
+		return b, nil, nil
+	}
+	out := d.apply(edits)
+	if err := verify(out, 1); err != nil {
+		return nil, nil, err
+	}
+	return out, nil, nil
+}
+
+// Remove returns b without any entry of ours. With the undo of an Add it gives back the very bytes from before, also when
+// other parts of the file have changed since. Without one, or where the undo no longer fits, it takes out our entries and
+// only what their removal left empty.
+func Remove(b []byte, undo *Undo) ([]byte, error) {
+	d, err := parse(b)
+	if err != nil {
+		return nil, err
+	}
+	if len(d.own) == 0 {
+		return b, nil
+	}
+	if undo != nil {
+		if out, ok := undo.revert(b, d); ok {
+			return out, nil
+		}
+	}
+	out := d.apply(d.cut(d.own))
+	if err := verify(out, 0); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// revert puts back what the Add replaced: at the noted place in an unchanged file, else wherever the inserted text
+// stands whole around our only entry. Whatever comes out must be a settings file without an entry of ours.
+func (u *Undo) revert(b []byte, d *doc) ([]byte, bool) {
+	at := -1
+	switch {
+	case digest(b) == u.Result:
+		at = u.Offset
+	case len(d.own) == 1:
+		leaf := d.own[0].span()
+		low := max(0, len(d.bom)+leaf.end-len(u.Inserted))
+		high := min(len(b), len(d.bom)+leaf.start+len(u.Inserted))
+		if i := bytes.Index(b[low:high], []byte(u.Inserted)); i >= 0 {
+			at = low + i
+		}
+	}
+	if at < 0 || at+len(u.Inserted) > len(b) || string(b[at:at+len(u.Inserted)]) != u.Inserted {
+		return nil, false
+	}
+	out := slices.Concat(b[:at], []byte(u.Replaced), b[at+len(u.Inserted):])
+	return out, verify(out, 0) == nil
+}
+
+// verify is the last look before bytes leave the package: they parse, and hold as many entries of ours as they should,
+// right ones. It costs as much again as the edit, and is what makes a fault of the splices harmless.
+func verify(out []byte, own int) error {
+	d, err := parse(out)
+	if err != nil {
+		return fmt.Errorf("edited settings: %w", err)
+	}
+	if len(d.own) != own {
+		return fmt.Errorf("edited settings: %d entries of vx, want %d", len(d.own), own)
+	}
+	for _, l := range d.own {
+		if wrong := l.wrong(); len(wrong) > 0 {
+			return fmt.Errorf("edited settings: %s", wrong[0])
+		}
+	}
+	return nil
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
