@@ -2,114 +2,320 @@ package wake
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
-	"vx/internal/proc"
+	"vx/internal/atomicfile"
+	"vx/internal/awaiter"
+	"vx/internal/lock"
 	"vx/internal/state"
 )
 
-// Step names a moment at which a consumer or producer can be killed or a disk can fail.
+// Step names a moment at which a process can be killed or a disk can fail.
 type Step string
 
-// Queue is a project's queue on disk. The zero value is not usable; see Open.
+// The steps, in the order of a wake's life. Printing is called by whoever prints, all others by this package.
+const (
+	Staging   Step = "staging"   // before the wake's temporary file is written
+	Staged    Step = "staged"    // before it is renamed into the queue
+	Put       Step = "put"       // it waits; before the bell
+	Making    Step = "making"    // before the delivery's directory is made
+	Made      Step = "made"      // the directory stands, its owner locked; before the first wake is claimed
+	Claimed   Step = "claimed"   // before the claimed wakes are read
+	Noting    Step = "noting"    // before to.json is written
+	Noted     Step = "noted"     // to.json is durable
+	Printing  Step = "printing"  // before the first byte
+	Printed   Step = "printed"   // the text was written whole; before the rename into .emitted
+	Emitted   Step = "emitted"   // the rename is done
+	Releasing Step = "releasing" // before a wake goes back
+	Settling  Step = "settling"  // a delivery's end is known; before it is carried out
+)
+
+const (
+	lockWait  = 10 * time.Second // a put holds the lock for milliseconds; a frozen one must not hang the next
+	maxSize   = 8 << 20          // bytes of one wake's file; what is larger goes to .bad
+	halfDone  = 2 * time.Second  // an unparsable file younger than this may still be written to
+	grace     = 10 * time.Second // awake, from the note to a judgement that a receipt is absent
+	lockless  = 2 * time.Minute  // where locks cannot tell, this long until an owner counts as gone
+	maxReaps  = 3
+	maxClaim  = 50
+	countMore = 200
+)
+
+// Queue is a project's queue on disk; see Open.
 type Queue struct {
 	Project *state.Project
-	// Before is called before each step; a returned error takes the step's place. Nil but in crash and fault tests.
+	// Before is called at each step; a returned error takes the place of what follows it. Nil but in crash and fault
+	// tests.
 	Before func(Step) error
+	// Grace is how long after its note a delivery's receipt may be outstanding before its absence counts, in time that
+	// the machine was awake.
+	Grace time.Duration
 }
 
 // Open returns the project's queue. Nothing is read or written yet.
-func Open(p *state.Project) *Queue { return &Queue{Project: p} }
+func Open(p *state.Project) *Queue { return &Queue{Project: p, Grace: grace} }
+
+func (q *Queue) before(s Step) error {
+	if q.Before == nil {
+		return nil
+	}
+	return q.Before(s)
+}
+
+func (q *Queue) join(elem ...string) string {
+	return q.Project.Join(append([]string{"wakes"}, elem...)...)
+}
+
+// Dir is the directory that a script may drop wakes into, by rename.
+func (q *Queue) Dir() string { return q.join() }
+
+// boxes are the directories that hold waiting wakes, as prefixes of names in the queue.
+var boxes = []string{"forum/", ""}
+
+// Ensure makes the queue's directories, and the project's where it is missing.
+func (q *Queue) Ensure() error {
+	if err := q.Project.Ensure(); err != nil {
+		return err
+	}
+	for _, dir := range []string{"", ".tmp", ".claimed", ".emitted", ".bad", "forum"} {
+		if err := os.Mkdir(q.join(dir), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("queue: %w", err)
+		}
+	}
+	return nil
+}
+
+func (q *Queue) lock(ctx context.Context) (*lock.Lock, error) {
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	return lock.Wait(ctx, q.join(".lock"))
+}
 
 // Put adds a wake, folding it with one of the same key that waits, makes it durable, rings a doorbell and settles what
 // can be settled. Missing fields (schema, id, key, kind, detected_at) are filled in. It returns the wake as it waits
-// now. An error means that nothing was added.
-func (q *Queue) Put(ctx context.Context, w Wake) (Wake, error) { return w, nil }
-
-// Recipient is whom a delivery goes to: what its to.json says.
-type Recipient struct {
-	Client     proc.ID `json:"client,omitzero"`
-	Harness    string  `json:"harness"`
-	Session    string  `json:"session,omitempty"`
-	Pane       string  `json:"pane,omitempty"`
-	Transcript string  `json:"transcript,omitempty"`
+// now: after folding with a newer one that is the newer one's id. An error means that nothing was added.
+func (q *Queue) Put(ctx context.Context, w Wake) (Wake, error) {
+	if err := q.Ensure(); err != nil {
+		return Wake{}, err
+	}
+	if w.Schema == 0 {
+		w.Schema = Schema
+	}
+	if w.Detected.IsZero() {
+		w.Detected = time.Now()
+	}
+	if w.ID == "" {
+		w.ID = NewID(w.Detected)
+	}
+	if w.Key == "" {
+		w.Key = w.ID
+	}
+	if w.Kind == "" {
+		w.Kind = KindMessage
+	}
+	name := fileName(w.Key) + ".json"
+	if w.Kind == KindForum {
+		name = "forum/" + name
+	}
+	l, err := q.lock(ctx)
+	if err != nil {
+		return Wake{}, fmt.Errorf("put %s: %w", w.Key, err)
+	}
+	placed, err := q.place(name, w)
+	l.Unlock()
+	if err != nil {
+		return Wake{}, fmt.Errorf("put %s: %w", w.Key, err)
+	}
+	q.before(Put)
+	awaiter.Ring(q.Project.State(), q.Project)
+	q.recordPut(w, placed)
+	// What is old can wait until the bell has rung; a failure to settle is the next one's to try.
+	_ = q.Settle(ctx)
+	return placed, nil
 }
 
-// Delivery is some wakes, claimed together, on their way to one client.
-type Delivery struct {
-	Token string
-	Wakes []Wake // oldest first, all fit into Text
-	More  int    // how many wait still, counted up to a few hundred
-	Text  string // what the model is to read, under 10,000 characters
+func (q *Queue) recordPut(w, placed Wake) {
+	events := []Event{eventOf("put", w)}
+	if placed.ID != w.ID {
+		e := eventOf("folded", w)
+		e.Into = placed.ID
+		events = append(events, e)
+	}
+	q.record(events...)
 }
 
-// Claim takes what can be delivered now: at most 50 wakes, what is still news, what fits into one message. It returns
-// nil when there is nothing (or others were faster).
-func (q *Queue) Claim(ctx context.Context) (*Delivery, error) { return nil, nil }
-
-// Note makes durable whom the delivery goes to, before the first byte is printed.
-func (d *Delivery) Note(to Recipient) error { return nil }
-
-// Emit says that the whole text was written: one rename.
-func (d *Delivery) Emit() error { return nil }
-
-// Release puts the wakes back and rings, with the reason in the history.
-func (d *Delivery) Release(ctx context.Context, reason string) error { return nil }
-
-// Settle ends deliveries by proof, takes over those whose owner is gone, and keeps house. It never waits for a live
-// owner.
-func (q *Queue) Settle(ctx context.Context) error { return nil }
-
-// Scanner tells cheaply whether a queue may hold something new.
-type Scanner struct{}
-
-// Look reports whether Claim is worth calling: something may have come since the last Look that said so.
-func (s *Scanner) Look(q *Queue) bool { return true }
-
-// Listing is what a queue holds.
-type Listing struct {
-	Waiting []Wake     `json:"waiting"`
-	Claimed []InFlight `json:"claimed"`
-	Emitted []InFlight `json:"emitted"`
-	Bad     []Bad      `json:"bad"`
+// place puts w at a name of the queue, folding in what waits there. The queue's lock is held, so that only claims and
+// files dropped by a script can come between. It returns the wake that waits there now.
+func (q *Queue) place(name string, w Wake) (Wake, error) {
+	path := q.join(name)
+	for {
+		waiting, info, err := q.waiting(name)
+		if err != nil {
+			return w, err
+		}
+		placed := w
+		if info != nil {
+			placed = fold(waiting, w)
+		}
+		temp, err := q.stage(placed)
+		if err != nil {
+			return w, err
+		}
+		dropped, err := swapIn(temp, path, info)
+		switch {
+		case errors.Is(err, fs.ErrExist), info != nil && errors.Is(err, fs.ErrNotExist):
+			// Dropped, or claimed, since we looked.
+			os.Remove(temp)
+			continue
+		case err != nil:
+			os.Remove(temp)
+			return w, err
+		case dropped != nil:
+			// A script dropped its own file over the one that we read: fold that in too.
+			w = *dropped
+			continue
+		}
+		if info != nil && waiting.ID != placed.ID {
+			e := eventOf("folded", waiting)
+			e.Into = placed.ID
+			q.record(e)
+		}
+		return placed, atomicfile.SyncDir(filepath.Dir(path))
+	}
 }
 
-// InFlight is a wake in a delivery that has not ended. The token is not in it: it is printed nowhere but in the message.
-type InFlight struct {
-	Wake
-	Recipient *Recipient `json:"recipient,omitempty"`
-	Since     time.Time  `json:"since"` // when it was claimed
-	Live      bool       `json:"live"`  // its owner holds it
+// waiting reads the wake that waits at a name; info is nil when there is none. What cannot be read is moved to .bad: it
+// must not stand in the way of news.
+func (q *Queue) waiting(name string) (Wake, fs.FileInfo, error) {
+	path := q.join(name)
+	data, info, err := readFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Wake{}, nil, nil
+	}
+	var w Wake
+	if err == nil {
+		w, err = parse(data, filepath.Base(name), info.ModTime())
+	}
+	if err == nil {
+		return w, info, nil
+	}
+	if !errors.Is(err, errBad) {
+		return w, nil, err
+	}
+	if qerr := q.quarantine(path, err.Error()); qerr != nil && !errors.Is(qerr, fs.ErrNotExist) {
+		return w, nil, errors.Join(err, qerr)
+	}
+	return w, nil, nil
 }
 
-// Bad is a file that could not be read or shown, kept in .bad/.
-type Bad struct {
-	Name string    `json:"name"`
-	Time time.Time `json:"time"`
-	Size int64     `json:"size"`
+// stage writes a wake, synced, under a temporary name.
+func (q *Queue) stage(w Wake) (string, error) {
+	data, err := json.Marshal(w)
+	if err != nil {
+		return "", err
+	}
+	if err := q.before(Staging); err != nil {
+		return "", err
+	}
+	temp := q.join(".tmp", newToken()+".json")
+	if err := writeSynced(temp, append(data, '\n')); err != nil {
+		return "", err
+	}
+	if err := q.before(Staged); err != nil {
+		os.Remove(temp)
+		return "", err
+	}
+	return temp, nil
 }
 
-// List reads everything that the queue holds, oldest first; limit caps the waiting ones that are read (0: all).
-func (q *Queue) List(limit int) (Listing, error) { return Listing{}, nil }
-
-// Count is how many wakes wait, without reading them.
-func (q *Queue) Count() (int, error) { return 0, nil }
-
-// Event is one line of history.jsonl. Nothing is decided from it.
-type Event struct {
-	Time    time.Time `json:"time"`
-	Event   string    `json:"event"` // put folded claimed emitted enqueued delivered released dropped reaped put_back quarantined
-	ID      string    `json:"id"`
-	Key     string    `json:"key,omitempty"`
-	Title   string    `json:"title,omitempty"`
-	Into    string    `json:"into,omitempty"`  // folded: the id that it lives on in
-	Why     string    `json:"why,omitempty"`   // released, dropped, put_back, quarantined
-	Proof   string    `json:"proof,omitempty"` // delivered: "turn started", "turn failed", "unproven"
-	Session string    `json:"session,omitempty"`
-	Harness string    `json:"harness,omitempty"`
-	Client  int       `json:"client,omitempty"` // pid
-	Ms      float64   `json:"ms,omitempty"`     // emitted: milliseconds from the wake's rename into the queue
+// swapIn renames temp to path. Where a file was read there before (info), the two are exchanged, so that what was
+// claimed meanwhile is not put back by us (fs.ErrNotExist), and what a script dropped meanwhile is returned. Where
+// nothing was there, nothing may be there now (fs.ErrExist).
+func swapIn(temp, path string, info fs.FileInfo) (dropped *Wake, err error) {
+	if info == nil {
+		return nil, atomicfile.RenameNew(temp, path)
+	}
+	err = atomicfile.Exchange(temp, path)
+	if errors.Is(err, errors.ErrUnsupported) {
+		// Without an exchange a claim in the microseconds since we looked tells the older news twice, once folded.
+		return nil, os.Rename(temp, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, out, err := readFile(temp)
+	if err == nil && !os.SameFile(out, info) {
+		if w, err := parse(data, filepath.Base(path), out.ModTime()); err == nil {
+			dropped = &w
+		}
+	}
+	return dropped, os.Remove(temp)
 }
 
-// History reads the last n events (0: all that are kept), oldest first.
-func (q *Queue) History(n int) ([]Event, error) { return nil, nil }
+func writeSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		os.Remove(path)
+	}
+	return err
+}
+
+// errBad says that a file is no wake and will not become one, as against a machine that cannot read it now (out of
+// descriptors, an I/O error).
+var errBad = errors.New("not a wake")
+
+// readFile reads a regular file of at most maxSize bytes; a FIFO or a link that was dropped in is errBad, not a trap.
+func readFile(path string) ([]byte, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, fs.ErrPermission) {
+		return nil, nil, fmt.Errorf("%w: %w", errBad, err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, info, fmt.Errorf("%w: not a regular file", errBad)
+	case info.Size() > maxSize:
+		return nil, info, fmt.Errorf("%w: %d bytes, more than %d", errBad, info.Size(), maxSize)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	return data, info, err
+}
+
+// quarantine moves a file to .bad, where it is kept and reported. The oldest make room beyond maxBad.
+func (q *Queue) quarantine(path, why string) error {
+	name := filepath.Base(path)
+	kept := strings.TrimSuffix(name, ".json")
+	kept = kept[:min(len(kept), maxName)] + "-" + newToken()[:hashLen] + ".json"
+	if err := os.Rename(path, q.join(".bad", kept)); err != nil {
+		return err
+	}
+	stem := fileName(strings.TrimSuffix(name, ".json"))
+	q.record(Event{Event: "quarantined", ID: stem, Key: stem, Why: why})
+	return q.boundBad()
+}

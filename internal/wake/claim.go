@@ -1,0 +1,426 @@
+package wake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"vx/internal/atomicfile"
+	"vx/internal/awaiter"
+	"vx/internal/lock"
+	"vx/internal/proc"
+)
+
+// Recipient is whom a delivery goes to.
+type Recipient struct {
+	Client     proc.ID `json:"client,omitzero"`
+	Harness    string  `json:"harness"` // "claude"; "" for a drain by hand
+	Session    string  `json:"session,omitempty"`
+	Pane       string  `json:"pane,omitempty"`
+	Transcript string  `json:"transcript,omitempty"`
+}
+
+// note is to.json: durable before the first byte is printed, so that whoever finds the delivery later can judge it.
+type note struct {
+	Recipient
+	TranscriptSize int64         `json:"transcript_size"` // bytes; what stands before proves nothing
+	Noted          time.Time     `json:"noted_at"`
+	Awake          time.Duration `json:"awake_ns"` // proc.Awake at the note
+	Boot           string        `json:"boot"`
+	Enqueued       bool          `json:"enqueued,omitempty"` // seen in the client's own queue, and said so in the history
+}
+
+// Delivery is some wakes, claimed together, on their way to one client.
+type Delivery struct {
+	Token string
+	Wakes []Wake // oldest first
+	More  int    // how many wait still, counted up to 200
+	Text  string // what the model is to read, under 10,000 bytes
+
+	q     *Queue
+	dir   string
+	owner *lock.Lock // nil where the file system has no locks
+	items []item
+	to    Recipient
+}
+
+// item is one claimed file.
+type item struct {
+	name    string // in the queue: "x.json" or "forum/x.json"
+	path    string // in the delivery's directory
+	wake    Wake
+	written time.Time
+}
+
+// Claim takes what can be delivered now: at most 50 wakes, of those what is still news, and of those what fits whole
+// into one message, the oldest first. It returns nil when there is nothing, or others were faster. An error leaves
+// everything in the queue, or where Settle finds it.
+func (q *Queue) Claim(ctx context.Context) (*Delivery, error) {
+	young := map[string]bool{} // put back because they may still be written to: once is enough
+	for {
+		d, err := q.claim(young)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("claim: %w", err), d.abandon(ctx))
+		}
+		if d == nil {
+			return nil, nil
+		}
+		ok, err := d.choose(ctx, young)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("claim: %w", err), d.abandon(ctx))
+		}
+		if ok {
+			return d, nil
+		}
+		if err := d.abandon(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// claim renames wakes into a directory of our own. A nil delivery means that there was nothing; one with an error holds
+// what was claimed before it.
+func (q *Queue) claim(young map[string]bool) (*Delivery, error) {
+	var d *Delivery
+	err := q.eachName(func(name string) (more bool, err error) {
+		switch {
+		case young[name]:
+			return true, nil
+		case d != nil && len(d.items) == maxClaim:
+			d.More++
+			return d.More < countMore, nil
+		case d == nil:
+			if d, err = q.newDelivery(); err != nil {
+				return false, err
+			}
+		}
+		return true, d.take(name)
+	})
+	if err == nil && d != nil {
+		err = q.before(Claimed)
+	}
+	return d, err
+}
+
+// newDelivery makes a directory whose owner file is locked before anybody can see it: under a name in .tmp, then renamed.
+func (q *Queue) newDelivery() (*Delivery, error) {
+	if err := q.before(Making); err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{".tmp", ".claimed", ".emitted", ".bad"} {
+		if err := os.Mkdir(q.join(dir), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	d := &Delivery{Token: newToken(), q: q}
+	temp := q.join(".tmp", d.Token)
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		return nil, err
+	}
+	var err error
+	if err = os.WriteFile(filepath.Join(temp, "owner"), []byte(hostname()+"\n"), 0o600); err == nil {
+		d.owner, err = lock.Try(filepath.Join(temp, "owner"))
+		if noLocks(err) {
+			err = nil
+		}
+	}
+	d.dir = q.join(".claimed", d.Token)
+	if err == nil {
+		err = os.Rename(temp, d.dir)
+	}
+	if err != nil {
+		os.RemoveAll(temp)
+		return nil, err
+	}
+	return d, q.before(Made)
+}
+
+// take claims one wake; that another was faster is no error.
+func (d *Delivery) take(name string) error {
+	it := item{name: name, path: d.local(name)}
+	err := os.Rename(d.q.join(name), it.path)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(it.path) != d.dir {
+		// The first one out of wakes/forum; or it is gone, and then the second try says so.
+		if err := os.Mkdir(filepath.Dir(it.path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		err = os.Rename(d.q.join(name), it.path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	d.items = append(d.items, it)
+	return nil
+}
+
+// local is where a wake lies in the delivery's directory: under its own name, but for the one that is ours.
+func (d *Delivery) local(name string) string {
+	if name == "to.json" {
+		name = ".to.json"
+	}
+	return filepath.Join(d.dir, name)
+}
+
+// choose reads what was claimed and keeps what goes into one message; everything else goes back, or to .bad, or is
+// dropped. It reports whether anything was kept.
+func (d *Delivery) choose(ctx context.Context, young map[string]bool) (bool, error) {
+	var back, rest []item
+	for _, it := range d.items {
+		keep, err := d.read(&it)
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case keep:
+			rest = append(rest, it)
+		case exists(it.path):
+			young[it.name] = true
+			back = append(back, it)
+		}
+	}
+	slices.SortStableFunc(rest, func(a, b item) int { return older(a.wake, b.wake) })
+	// A wake that a consumer died with before may be what killed it: it goes alone, and cannot hold up the others.
+	if i := slices.IndexFunc(rest, func(it item) bool { return it.wake.Reaps > 0 }); i >= 0 {
+		back = append(append(back, rest[:i]...), rest[i+1:]...)
+		d.More += len(rest) - 1
+		rest = rest[i : i+1]
+	}
+	fit, left := d.compose(rest)
+	d.More += len(left)
+	if err := d.putBack(ctx, append(back, left...)); err != nil {
+		return false, err
+	}
+	d.items = fit
+	for _, it := range fit {
+		d.Wakes = append(d.Wakes, it.wake)
+	}
+	d.q.record(d.events("claimed", "")...)
+	return len(fit) > 0, nil
+}
+
+// read reads a claimed wake; keep is false when it is not to be delivered. Then its file is still there only if it must
+// go back.
+func (d *Delivery) read(it *item) (keep bool, err error) {
+	data, info, err := readFile(it.path)
+	if err == nil {
+		it.written = info.ModTime()
+		it.wake, err = parse(data, filepath.Base(it.name), info.ModTime())
+	}
+	if err == nil {
+		err = renders(it.wake)
+	}
+	switch {
+	case err == nil:
+	case !errors.Is(err, errBad):
+		return false, err
+	case info != nil && time.Since(info.ModTime()) < halfDone && info.Mode().IsRegular():
+		return false, nil
+	default:
+		return false, d.q.quarantine(it.path, err.Error())
+	}
+	if e := it.wake.Expires; !e.IsZero() && time.Now().After(e) {
+		drop := eventOf("dropped", it.wake)
+		drop.Why = "expired"
+		d.q.record(drop)
+		return false, os.Remove(it.path)
+	}
+	return true, nil
+}
+
+// Note makes durable whom the delivery goes to, before the first byte is printed.
+func (d *Delivery) Note(to Recipient) error {
+	n := note{Recipient: to, Noted: time.Now(), Awake: proc.Awake(), Boot: proc.BootID()}
+	if to.Transcript != "" {
+		if fi, err := os.Stat(to.Transcript); err == nil {
+			n.TranscriptSize = fi.Size()
+		}
+	}
+	d.to = to
+	if err := d.q.before(Noting); err != nil {
+		return fmt.Errorf("note: %w", err)
+	}
+	if err := writeNote(d.dir, n); err != nil {
+		return fmt.Errorf("note: %w", err)
+	}
+	if err := d.q.before(Noted); err != nil {
+		return fmt.Errorf("note: %w", err)
+	}
+	return nil
+}
+
+func writeNote(dir string, n note) error {
+	data, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	temp := filepath.Join(dir, ".to-"+newToken())
+	if err := writeSynced(temp, append(data, '\n')); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, filepath.Join(dir, "to.json")); err != nil {
+		os.Remove(temp)
+		return err
+	}
+	return atomicfile.SyncDir(dir)
+}
+
+// Emit says that the whole text was written and the reader stood: one rename. If it fails the delivery stays where it
+// is and is judged by its receipt like an emitted one.
+func (d *Delivery) Emit() error {
+	if err := d.q.before(Printed); err != nil {
+		return fmt.Errorf("emit: %w", err)
+	}
+	dir := d.q.join(".emitted", d.Token)
+	if err := os.Rename(d.dir, dir); err != nil {
+		return fmt.Errorf("emit: %w", err)
+	}
+	d.dir = dir
+	d.q.before(Emitted)
+	d.q.record(d.events("emitted", "")...)
+	return nil
+}
+
+// Release puts the wakes back and rings, with the reason in the history. What cannot be put back now is found by Settle.
+func (d *Delivery) Release(ctx context.Context, reason string) error {
+	// Without its note the delivery was never printed, whatever happens from here on.
+	if err := os.Remove(filepath.Join(d.dir, "to.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("release: %w", err)
+	}
+	events := d.events("released", reason)
+	if err := d.abandon(ctx); err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	d.q.record(events...)
+	awaiter.Ring(d.q.Project.State(), d.q.Project)
+	return nil
+}
+
+// Close gives the delivery's lock back: from now on it can be judged. A process that exits need not call it.
+func (d *Delivery) Close() error {
+	if d.owner == nil {
+		return nil
+	}
+	return d.owner.Unlock()
+}
+
+// abandon puts back what the delivery still holds and removes it. A nil delivery holds nothing.
+func (d *Delivery) abandon(ctx context.Context) error {
+	if d == nil {
+		return nil
+	}
+	defer d.Close()
+	if err := d.putBack(ctx, d.items); err != nil {
+		return err
+	}
+	return removeDelivery(d.dir)
+}
+
+// putBack returns claimed files to their names, or folds them into newer ones that wait there.
+func (d *Delivery) putBack(ctx context.Context, items []item) error {
+	if len(items) == 0 {
+		return nil
+	}
+	l, err := d.q.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.Unlock()
+	for _, it := range items {
+		if err := d.q.restore(it.path, it.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore returns one file to the queue. The queue's lock is held.
+func (q *Queue) restore(path, name string) error {
+	if err := q.before(Releasing); err != nil {
+		return err
+	}
+	err := atomicfile.RenameNew(path, q.join(name))
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	data, info, err := readFile(path)
+	if err != nil && !errors.Is(err, errBad) {
+		return err
+	}
+	var w Wake
+	if err == nil {
+		w, err = parse(data, filepath.Base(name), info.ModTime())
+	}
+	if err != nil {
+		return q.quarantine(path, err.Error())
+	}
+	if _, err := q.place(name, w); err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// removeDelivery removes a delivery that holds no wakes any more. Its note goes last but for the owner, so that a crash
+// on the way leaves something that still can be judged.
+func removeDelivery(dir string) error {
+	for _, name := range []string{"forum", "to.json", "owner", ""} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("delivery: %w", err)
+		}
+	}
+	return nil
+}
+
+// eachName calls f with the names in the queue, in the directory's own order and in batches, until it says that it has
+// enough: 100,000 waiting wakes cost no more than 60.
+func (q *Queue) eachName(f func(name string) (more bool, err error)) error {
+	for _, box := range boxes {
+		dir, err := os.Open(q.join(box))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		more, err := eachIn(dir, func(name string) (bool, error) { return f(box + name) })
+		dir.Close()
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func eachIn(dir *os.File, f func(name string) (bool, error)) (bool, error) {
+	for {
+		names, err := dir.Readdirnames(64)
+		for _, name := range names {
+			if !isWake(name) {
+				continue
+			}
+			if more, err := f(name); err != nil || !more {
+				return false, err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
