@@ -241,7 +241,7 @@ func TestSignalWithoutAPidfdStillChecksTheStartTime(t *testing.T) {
 }
 
 func TestArgsAreWhatTheProcessWasStartedWith(t *testing.T) {
-	want := []string{"sentinel await", "two\nlines", "", "tab\there", `quo"te`, "é", "-x=(y) z"}
+	want := []string{"sentinel await", "two\nlines", "", "tab\there", `quo"te`, "é", "-x=(y) z", ""}
 	cmd, id := waiting(t, want...)
 	got, err := Args(id)
 	if err != nil {
