@@ -1,0 +1,274 @@
+package awaiter
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"vx/internal/proc"
+	"vx/internal/state"
+)
+
+// beingMade is how young the files of an awaiter without a record must be for somebody to be making them still.
+const beingMade = time.Minute
+
+// idWidth is the width of the project's id that every name begins with.
+const idWidth = 8
+
+// Entry is an awaiter as others see it.
+type Entry struct {
+	Record
+	base string
+}
+
+// List are the live awaiters of a project (of all projects when p is nil), oldest first, and what could not be read.
+// What dead ones left is removed on the way.
+func List(dir *state.Dir, p *state.Project) ([]Entry, error) {
+	project := ""
+	if p != nil {
+		project = p.ID()
+	}
+	names, err := readNames(dir.Awaiters())
+	if err != nil {
+		return nil, fmt.Errorf("awaiters: %w", err)
+	}
+	var live []Entry
+	var errs []error
+	for base, has := range group(names, project) {
+		e, err := inspect(dir.Awaiters()+"/"+base, has)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case e != nil:
+			live = append(live, *e)
+		}
+	}
+	slices.SortFunc(live, func(a, b Entry) int {
+		switch {
+		case a.Process.Younger(b.Process):
+			return 1
+		case b.Process.Younger(a.Process):
+			return -1
+		}
+		return cmp.Compare(a.base, b.base)
+	})
+	return live, errors.Join(errs...)
+}
+
+// settled is how long a directory must have been left alone for an unchanged modification time to mean that nothing
+// changed: kernels stamp coarsely.
+const settled = 2 * time.Second
+
+// seen is what an awaiter knows of the others.
+type seen struct {
+	changed time.Time // the directory's modification time at the last look
+	looked  time.Time // when that was
+	names   map[string]bool
+}
+
+// Newcomers are the live awaiters of the same project that came since the last call; at first all the others. While
+// nothing changes in the registry it costs one stat.
+func (a *Awaiter) Newcomers() ([]Entry, error) {
+	dir, own := filepath.Split(a.base)
+	fi, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("awaiters: %w", err)
+	}
+	last, now := a.seen, seen{fi.ModTime(), time.Now(), map[string]bool{}}
+	if now.changed.Equal(last.changed) && last.looked.Sub(last.changed) > settled {
+		return nil, nil
+	}
+	names, err := readNames(dir)
+	if err != nil {
+		return nil, fmt.Errorf("awaiters: %w", err)
+	}
+	var fresh []Entry
+	var errs []error
+	for base, has := range group(names, own[:idWidth]) {
+		if base == own || !has.record {
+			continue
+		}
+		if !last.names[base] {
+			e, err := inspect(dir+base, has)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			if e != nil {
+				fresh = append(fresh, *e)
+			}
+		}
+		now.names[base] = true
+	}
+	if errs != nil {
+		now.looked = time.Time{} // what could not be read is tried again
+	}
+	a.seen = now
+	return fresh, errors.Join(errs...)
+}
+
+// files says which files of one awaiter a directory holds.
+type files struct{ record, fifo, lock, temp bool }
+
+// group sorts file names by the awaiter that they belong to. Names of any other form are not ours.
+func group(names []string, project string) map[string]files {
+	all := map[string]files{}
+	for _, name := range names {
+		name, temp := strings.CutPrefix(name, ".")
+		ext := filepath.Ext(name)
+		base := strings.TrimSuffix(name, ext)
+		if !strings.HasPrefix(base, project) || pidOf(base) == 0 {
+			continue
+		}
+		has := all[base]
+		switch {
+		case temp:
+			has.temp = true
+		case ext == ".json":
+			has.record = true
+		case ext == ".fifo":
+			has.fifo = true
+		case ext == ".lock":
+			has.lock = true
+		default:
+			continue
+		}
+		all[base] = has
+	}
+	return all
+}
+
+// pidOf takes the process out of "<8 hex of the project>-<pid>-<8 hex>"; 0 for a name of another form.
+func pidOf(base string) int {
+	parts := strings.Split(base, "-")
+	if len(parts) != 3 || !isHex8(parts[0]) || !isHex8(parts[2]) {
+		return 0
+	}
+	pid, err := strconv.Atoi(parts[1])
+	if err != nil || pid < 1 {
+		return 0
+	}
+	return pid
+}
+
+func isHex8(s string) bool {
+	return len(s) == idWidth && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// inspect reads the record of a live awaiter. It returns nil for one that is being made, or is dead; a dead one's files
+// are removed.
+func inspect(base string, has files) (*Entry, error) {
+	if held(base + ".lock") {
+		if !has.record {
+			return nil, nil
+		}
+		return readEntry(base)
+	}
+	if !has.record && youngest(base) < beingMade {
+		return nil, nil
+	}
+	return nil, errors.Join(remove(base+".json"), remove(base+".fifo"), remove(temp(base+".json")),
+		remove(temp(base+".fifo")), remove(base+".lock"))
+}
+
+func readEntry(base string) (*Entry, error) {
+	data, err := os.ReadFile(base + ".json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // it leaves just now
+	}
+	e := &Entry{base: base}
+	if err == nil {
+		err = json.Unmarshal(data, &e.Record)
+	}
+	if err == nil && e.Process.PID != pidOf(filepath.Base(base)) {
+		err = fmt.Errorf("names process %d", e.Process.PID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("awaiter %s: %w", filepath.Base(base), err)
+	}
+	return e, nil
+}
+
+// held reports whether somebody holds the lock file. It asks with a shared lock, so that two who ask at once do not take
+// each other for the holder, and never makes the file. Where the kernel cannot tell it counts as held.
+func held(path string) bool {
+	fd, err := openRetry(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer unix.Close(fd)
+	for {
+		err := unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB)
+		if err != unix.EINTR {
+			return err != nil
+		}
+	}
+}
+
+// youngest is the age of the newest of an awaiter's files.
+func youngest(base string) time.Duration {
+	age := beingMade
+	for _, path := range []string{base + ".lock", base + ".fifo", temp(base + ".fifo"), temp(base + ".json")} {
+		if fi, err := os.Lstat(path); err == nil {
+			age = min(age, time.Since(fi.ModTime()))
+		}
+	}
+	return age
+}
+
+// temp is the name that a file has until it is whole.
+func temp(path string) string {
+	dir, name := filepath.Split(path)
+	return dir + "." + name
+}
+
+func readNames(dir string) ([]string, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+// Live reports whether the awaiter is there still.
+func (e Entry) Live() bool { return held(e.base + ".lock") }
+
+// Terminate sends SIGTERM to the awaiter after its record, its start time and its command line (arguments that begin
+// "sentinel await") agree, through a handle on the process. proc.ErrGone when it has ended.
+func (e Entry) Terminate() error {
+	if err := e.terminate(); err != nil {
+		return fmt.Errorf("stop await %d: %w", e.Process.PID, err)
+	}
+	return nil
+}
+
+func (e Entry) terminate() error {
+	h, err := proc.Open(e.Process)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	args, err := proc.Args(e.Process)
+	if err != nil {
+		return err
+	}
+	if len(args) < 3 || args[1] != "sentinel" || args[2] != "await" {
+		return fmt.Errorf("its command line is %q, not an await's", args)
+	}
+	if !e.Live() {
+		return proc.ErrGone
+	}
+	return h.Signal(int(syscall.SIGTERM))
+}
