@@ -1,0 +1,61 @@
+#!/bin/sh
+# Everything that is judged without running the program. Goes through all checks and fails at the end, so that one run
+# shows all there is to mend. LINT_NOTES, where set, gets a line for each check that could not be made.
+set -u
+cd "$(dirname "$0")/.."
+bad=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+check() { # name, command…: quiet when it passes
+	name=$1
+	shift
+	if "$@" >"$scratch/out" 2>&1; then
+		echo "lint: ok   $name"
+	else
+		echo "lint: FAIL $name"
+		cat "$scratch/out"
+		bad=1
+	fi
+}
+
+tool() { go tool -modfile=tools/go.mod "$@"; }
+
+formatted() {
+	gofmt -l . >"$scratch/unformatted" || return 1
+	cat "$scratch/unformatted"
+	[ ! -s "$scratch/unformatted" ]
+}
+
+# The tool is built for this machine and then looks at the other system's files.
+staticcheck_on() { GOOS=$1 "$(tool -n staticcheck)" -tags e2e ./...; }
+
+vulnerabilities() {
+	tool govulncheck ./... >"$scratch/vuln" 2>&1
+	status=$?
+	if [ "$status" -ne 0 ] && grep -q 'fetching vulnerabilities' "$scratch/vuln"; then
+		note="govulncheck left out: its vulnerability data cannot be had from here"
+		echo "lint: $note"
+		[ -z "${LINT_NOTES-}" ] || echo "$note" >>"$LINT_NOTES"
+	elif [ "$status" -ne 0 ]; then
+		echo "lint: FAIL govulncheck"
+		cat "$scratch/vuln"
+		bad=1
+	else
+		echo "lint: ok   govulncheck"
+	fi
+}
+
+check gofmt formatted
+for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
+	check "go vet $target" env CGO_ENABLED=0 GOOS="${target%/*}" GOARCH="${target#*/}" go vet -tags e2e ./...
+done
+check "staticcheck linux" staticcheck_on linux
+check "staticcheck darwin" staticcheck_on darwin
+check "go mod tidy" go mod tidy -diff
+for script in install.sh tools/*.sh; do
+	check "sh -n $script" sh -n "$script"
+done
+check "bash -n .ci/run" bash -n .ci/run
+vulnerabilities
+exit "$bad"
