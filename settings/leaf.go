@@ -60,6 +60,7 @@ func (l *leaf) wrong() []string {
 
 // clip keeps a value from a file short enough for a line. Valid JSON has no raw control characters but white space.
 func clip(raw string) string {
+	raw = strings.ToValidUTF8(raw[:min(len(raw), 1000)], "")
 	raw = strings.Join(strings.Fields(raw), " ")
 	if r := []rune(raw); len(r) > 60 {
 		return string(r[:60]) + "…"

@@ -2,10 +2,10 @@ package settings
 
 import "strings"
 
-// Own reports whether a command under hooks.Stop is vx's: the wrapper, or an earlier form, which was vx or vexillum with
+// isOwn reports whether a command under hooks.Stop is vx's: the wrapper, or an earlier form, which was vx or vexillum with
 // any path before it, quoted or not, then "sentinel await" or "sentinel drain", and nothing after. Any other command is
 // the user's, whatever it mentions.
-func Own(command string) bool {
+func isOwn(command string) bool {
 	if command == Command {
 		return true
 	}

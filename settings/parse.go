@@ -17,20 +17,20 @@ type box struct {
 	items       []span
 }
 
-// A group is one element of hooks.Stop.
+// A group is an element of hooks.Stop with an entry of ours in it.
 type group struct {
-	hooks  box
-	only   bool // there is nothing in it but hooks
-	leaves int
+	index int
+	hooks box
+	only  bool // there is nothing in it but hooks
 }
 
-// A leaf is one hook: an element of a group's hooks.
+// A leaf is an entry of ours: an element of a group's hooks.
 type leaf struct {
-	group, index int
-	value        gjson.Result
-	command      string
-	members      box
-	fields       [len(want)]gjson.Result // as want has them; not existing where missing
+	group   *group
+	index   int
+	value   gjson.Result
+	members box
+	fields  [len(want)]gjson.Result // as want has them; not existing where missing
 }
 
 // A doc is a settings file, taken apart as far as hooks.Stop. Offsets count from behind the byte order mark.
@@ -38,52 +38,65 @@ type doc struct {
 	bom   string
 	body  string
 	blank bool // nothing but white space, which the client takes for an empty object
+	value gjson.Result
 
 	root, hooks, stop       box
 	hooksMember, stopMember int // index of the member that holds it, -1 if there is none
-	groups                  []group
-	leaves                  []leaf
-	own                     []leaf // of leaves
+	own                     []leaf
+	others                  []string // the user's hooks under Stop: the command, or all of one that has none
 }
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// parse takes b apart, or says why it cannot be sure what is ours in it: this is all that gjson would take on trust.
+// parse takes b apart, or says why it cannot be sure what is ours in it: this is all that gjson would take on trust. With
+// the error comes the doc as far as it got, if the file is JSON at all.
 func parse(b []byte) (*doc, error) {
+	d := newDoc(b)
+	if !d.blank {
+		if r := checkJSON(b[len(d.bom):], d.body); r != nil {
+			return nil, r
+		}
+	}
+	return d, d.read()
+}
+
+func newDoc(b []byte) *doc {
 	d := &doc{hooksMember: -1, stopMember: -1}
-	body := b
-	if rest, ok := bytes.CutPrefix(b, []byte(byteOrderMark)); ok {
-		d.bom, body = byteOrderMark, rest
+	body, marked := bytes.CutPrefix(b, []byte(byteOrderMark))
+	if marked {
+		d.bom = byteOrderMark
 	}
 	d.body = string(body)
-	if strings.Trim(d.body, " \t\r\n") == "" {
-		d.blank = true
-		return d, nil
+	d.blank = strings.Trim(d.body, " \t\r\n") == ""
+	return d
+}
+
+// read goes down to hooks.Stop in a body that is blank or valid JSON.
+func (d *doc) read() error {
+	if d.blank {
+		return nil
 	}
-	if r := checkJSON(body); r != nil {
-		return nil, r
-	}
-	root := gjson.Parse(d.body)
+	d.value = gjson.Parse(d.body)
 	// gjson leaves what follows the value in its Raw.
-	root.Raw = strings.TrimRight(root.Raw, " \t\r\n")
-	if !root.IsObject() {
-		return nil, refuse(d.body, root.Index, "the file holds %s, want an object", kind(root))
+	d.value.Raw = strings.TrimRight(d.value.Raw, " \t\r\n")
+	if !d.value.IsObject() {
+		return refuse(d.body, d.value.Index, "the file holds %s, want an object", kind(d.value))
 	}
-	hooks, err := d.member(&d.root, &d.hooksMember, root, "hooks", "hooks")
+	hooks, err := d.member(&d.root, &d.hooksMember, d.value, "hooks", "hooks")
 	if err != nil || d.hooksMember < 0 {
-		return d, err
+		return err
 	}
 	if !hooks.IsObject() {
-		return nil, refuse(d.body, hooks.Index, "hooks is %s, want an object", kind(hooks))
+		return refuse(d.body, hooks.Index, "hooks is %s, want an object", kind(hooks))
 	}
 	stop, err := d.member(&d.hooks, &d.stopMember, hooks, "Stop", "hooks.Stop")
 	if err != nil || d.stopMember < 0 {
-		return d, err
+		return err
 	}
 	if !stop.IsArray() {
-		return nil, refuse(d.body, stop.Index, "hooks.Stop is %s, want an array", kind(stop))
+		return refuse(d.body, stop.Index, "hooks.Stop is %s, want an array", kind(stop))
 	}
-	return d, d.readStop(stop)
+	return d.readStop(stop)
 }
 
 // member lists an object's members into b and returns the one of that name, whose index goes to at.
@@ -115,82 +128,95 @@ func (d *doc) readStop(stop gjson.Result) (err error) {
 	return err
 }
 
-func (d *doc) readGroup(index int, value gjson.Result) error {
-	path := fmt.Sprintf("hooks.Stop[%d]", index)
+func (d *doc) readGroup(index int, value gjson.Result) (err error) {
 	if !value.IsObject() {
-		return refuse(d.body, value.Index, "%s is %s, want an object", path, kind(value))
+		return refuse(d.body, value.Index, "hooks.Stop[%d] is %s, want an object", index, kind(value))
 	}
-	g := group{only: true}
+	only := true
 	var hooks gjson.Result
-	var err error
-	list(value, func(_ int, key, v gjson.Result) {
+	value.ForEach(func(key, v gjson.Result) bool {
 		switch {
 		case key.Str == "hooks" && hooks.Exists():
-			err = d.twice(key, path+".hooks")
+			err = d.twice(key, fmt.Sprintf("hooks.Stop[%d].hooks", index))
 		case key.Str == "hooks":
 			hooks = v
 		case key.Str == "matcher" && v.Raw == `""`: // the client's own menu writes it; it says nothing
 		default:
-			g.only = false
+			only = false
 		}
+		return true
 	})
-	if err != nil {
+	if err != nil || !hooks.Exists() {
 		return err
 	}
-	if hooks.Exists() {
-		if !hooks.IsArray() {
-			return refuse(d.body, hooks.Index, "%s.hooks is %s, want an array", path, kind(hooks))
-		}
-		g.hooks = list(hooks, func(i int, _, v gjson.Result) {
-			if err == nil {
-				err = d.readLeaf(index, i, v)
-			}
-		})
-		g.leaves = len(g.hooks.items)
+	if !hooks.IsArray() {
+		return refuse(d.body, hooks.Index, "hooks.Stop[%d].hooks is %s, want an array", index, kind(hooks))
 	}
-	d.groups = append(d.groups, g)
+	before, i := len(d.own), 0
+	hooks.ForEach(func(_, v gjson.Result) bool {
+		err = d.readLeaf(index, i, v)
+		i++
+		return err == nil
+	})
+	if len(d.own) > before {
+		g := &group{index: index, only: only, hooks: list(hooks, func(int, gjson.Result, gjson.Result) {})}
+		for i := range d.own[before:] {
+			d.own[before+i].group = g
+		}
+	}
 	return err
 }
 
 func (d *doc) readLeaf(group, index int, value gjson.Result) error {
-	l := leaf{group: group, index: index, value: value}
 	if !value.IsObject() {
-		return refuse(d.body, value.Index, "%s is %s, want an object", l.path(), kind(value))
+		return refuse(d.body, value.Index, "%s is %s, want an object", leafPath(group, index), kind(value))
 	}
-	var twice, command gjson.Result
+	var command, second gjson.Result
+	value.ForEach(func(key, v gjson.Result) bool {
+		switch {
+		case key.Str != "command":
+		case command.Exists():
+			second = key
+		default:
+			command = v
+		}
+		return true
+	})
+	switch {
+	case second.Exists():
+		return d.twice(second, leafPath(group, index)+".command")
+	case !command.Exists():
+		d.others = append(d.others, clip(value.Raw))
+		return nil
+	case command.Type != gjson.String:
+		return refuse(d.body, command.Index, "%s.command is %s, want a string", leafPath(group, index), kind(command))
+	case !isOwn(command.Str):
+		d.others = append(d.others, command.Str)
+		return nil
+	}
+	return d.readOwn(group, index, value)
+}
+
+// readOwn notes an entry of ours, with the fields that may have to be mended.
+func (d *doc) readOwn(group, index int, value gjson.Result) (err error) {
+	l := leaf{index: index, value: value}
 	l.members = list(value, func(_ int, key, v gjson.Result) {
 		f := fieldIndex(key.Str)
 		switch {
 		case f < 0:
 		case l.fields[f].Exists():
-			// A user's own entry may have other things twice; its command decides whether it is a user's.
-			if f == commandField || !twice.Exists() {
-				twice = key
-			}
+			err = d.twice(key, leafPath(group, index)+"."+key.Str)
 		default:
 			l.fields[f] = v
 		}
 	})
-	command = l.fields[commandField]
-	if twice.Exists() && twice.Str == "command" {
-		return d.twice(twice, l.path()+".command")
-	}
-	if command.Exists() && command.Type != gjson.String {
-		return refuse(d.body, command.Index, "%s.command is %s, want a string", l.path(), kind(command))
-	}
-	l.command = command.Str
-	d.leaves = append(d.leaves, l)
-	if !command.Exists() || !Own(l.command) {
-		return nil
-	}
-	if twice.Exists() {
-		return d.twice(twice, l.path()+"."+twice.Str)
-	}
 	d.own = append(d.own, l)
-	return nil
+	return err
 }
 
-func (l *leaf) path() string { return fmt.Sprintf("hooks.Stop[%d].hooks[%d]", l.group, l.index) }
+func leafPath(group, index int) string { return fmt.Sprintf("hooks.Stop[%d].hooks[%d]", group, index) }
+
+func (l *leaf) path() string { return leafPath(l.group.index, l.index) }
 
 func (l *leaf) span() span { return extent(l.value) }
 

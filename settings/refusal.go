@@ -26,42 +26,62 @@ func refuse(body string, offset int, format string, args ...any) *Refusal {
 }
 
 func position(body string, offset int) (line, column int) {
-	before := body[:min(offset, len(body))]
-	start := strings.LastIndexByte(before, '\n') + 1
-	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[start:]) + 1
+	at := cursor{body: body, line: 1, column: 1}
+	return at.move(offset)
+}
+
+// A cursor turns offsets that only grow into lines and columns, in one pass over the body.
+type cursor struct {
+	body                 string
+	offset, line, column int
+}
+
+func (c *cursor) move(offset int) (line, column int) {
+	passed := c.body[c.offset:min(offset, len(c.body))]
+	if i := strings.LastIndexByte(passed, '\n'); i >= 0 {
+		c.line += strings.Count(passed, "\n")
+		c.column = 1
+		passed = passed[i+1:]
+	}
+	c.column += utf8.RuneCountInString(passed)
+	c.offset = offset
+	return c.line, c.column
 }
 
 // ignored is what a user has to know about a file that is not JSON: the client says nothing.
 const ignored = "; Claude Code ignores the whole file"
 
 // checkJSON refuses what is not one JSON value in UTF-8. gjson takes anything, and encoding/json both takes broken UTF-8
-// and knows the depth at which nesting stops being a settings file.
-func checkJSON(body []byte) *Refusal {
-	if !utf8.Valid(body) {
+// and knows the depth at which nesting stops being a settings file. The text is b once more.
+func checkJSON(b []byte, text string) *Refusal {
+	if !utf8.Valid(b) {
 		at := 0
-		for at < len(body) {
-			r, size := utf8.DecodeRune(body[at:])
+		for at < len(b) {
+			r, size := utf8.DecodeRune(b[at:])
 			if r == utf8.RuneError && size == 1 {
 				break
 			}
 			at += size
 		}
-		return refuse(string(body), at, "not UTF-8 text")
+		return refuse(text, at, "not UTF-8 text")
 	}
-	if json.Valid(body) {
+	if json.Valid(b) {
 		return nil
 	}
 	var value json.RawMessage
 	var syntax *json.SyntaxError
-	err := json.Unmarshal(body, &value)
+	err := json.Unmarshal(b, &value)
 	if !errors.As(err, &syntax) {
-		return refuse(string(body), 0, "not JSON: %v", err)
+		return refuse(text, 0, "not JSON: %v", err)
 	}
 	at := max(0, int(syntax.Offset)-1)
-	if syntax.Error() == "unexpected end of JSON input" {
-		return refuse(string(body), len(body), "not JSON: the file ends in the middle of a value%s", ignored)
+	switch {
+	case syntax.Error() == "unexpected end of JSON input":
+		return refuse(text, len(text), "not JSON: the file ends in the middle of a value%s", ignored)
+	case strings.HasSuffix(syntax.Error(), "exceeded max depth"):
+		return refuse(text, at, "nested more than 10000 deep")
 	}
-	return refuse(string(body), at, "not JSON: %s%s", reason(body, at, syntax), ignored)
+	return refuse(text, at, "not JSON: %s%s", reason(b, at, syntax), ignored)
 }
 
 // reason puts the two usual mistakes, comments and trailing commas, in words.

@@ -8,10 +8,11 @@ package settings
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/tidwall/gjson"
 )
 
 // Command is the registered command, to the letter. It looks for vx by itself because Claude Code's shell may never have
@@ -23,10 +24,8 @@ const Timeout = 3600
 
 // Undo gives back the bytes that [Add] replaced when it put an entry where there was none.
 type Undo struct {
-	Offset   int    `json:"offset"`   // of Inserted, in bytes
-	Inserted string `json:"inserted"` // what stands there now
+	Inserted string `json:"inserted"` // what stands there now, with our entry in it
 	Replaced string `json:"replaced"` // what stood there before: white space, if anything
-	Result   string `json:"result"`   // SHA-256 of the whole file as Add left it
 }
 
 // Add returns b with one right entry of ours in it. Where there is none it adds one, in a group of its own behind the
@@ -43,13 +42,7 @@ func Add(b []byte) ([]byte, *Undo, error) {
 		if err := verify(out, 1); err != nil {
 			return nil, nil, err
 		}
-		undo := &Undo{
-			Offset:   len(d.bom) + s.start,
-			Inserted: s.text,
-			Replaced: d.body[s.start:s.end],
-			Result:   digest(out),
-		}
-		return out, undo, nil
+		return out, &Undo{Inserted: s.text, Replaced: d.body[s.start:s.end]}, nil
 	}
 	edits := d.cut(d.own[1:])
 	edits = append(edits, d.repair(d.own[0])...)
@@ -86,33 +79,34 @@ func Remove(b []byte, undo *Undo) ([]byte, error) {
 	return out, nil
 }
 
-// revert puts back what the Add replaced: at the noted place in an unchanged file, else wherever the inserted text
-// stands whole around our only entry. Whatever comes out must be a settings file without an entry of ours.
+// revert puts back what the Add replaced, if all that it inserted stands around our only entry. Whatever comes out must be
+// a settings file without an entry of ours: with a member added behind ours, taking ours out would leave a comma.
 func (u *Undo) revert(b []byte, d *doc) ([]byte, bool) {
-	at := -1
-	switch {
-	case digest(b) == u.Result:
-		at = u.Offset
-	case len(d.own) == 1:
-		leaf := d.own[0].span()
-		low := max(0, len(d.bom)+leaf.end-len(u.Inserted))
-		high := min(len(b), len(d.bom)+leaf.start+len(u.Inserted))
-		if i := bytes.Index(b[low:high], []byte(u.Inserted)); i >= 0 {
-			at = low + i
-		}
-	}
-	if at < 0 || at+len(u.Inserted) > len(b) || string(b[at:at+len(u.Inserted)]) != u.Inserted {
+	if len(d.own) != 1 {
 		return nil, false
 	}
-	out := slices.Concat(b[:at], []byte(u.Replaced), b[at+len(u.Inserted):])
+	leaf := d.own[0].span()
+	low := max(0, len(d.bom)+leaf.end-len(u.Inserted))
+	high := min(len(b), len(d.bom)+leaf.start+len(u.Inserted))
+	if low > high {
+		return nil, false
+	}
+	i := bytes.Index(b[low:high], []byte(u.Inserted))
+	if i < 0 {
+		return nil, false
+	}
+	out := slices.Concat(b[:low+i], []byte(u.Replaced), b[low+i+len(u.Inserted):])
 	return out, verify(out, 0) == nil
 }
 
-// verify is the last look before bytes leave the package: they parse, and hold as many entries of ours as they should,
-// right ones. It costs as much again as the edit, and is what makes a fault of the splices harmless.
+// verify is the last look before bytes leave the package: they are JSON, and hold as many entries of ours as they should,
+// right ones. It is what makes a fault of the splices harmless.
 func verify(out []byte, own int) error {
-	d, err := parse(out)
-	if err != nil {
+	d := newDoc(out)
+	if !d.blank && !gjson.Valid(d.body) {
+		return errors.New("edited settings: not JSON any more")
+	}
+	if err := d.read(); err != nil {
 		return fmt.Errorf("edited settings: %w", err)
 	}
 	if len(d.own) != own {
@@ -124,9 +118,4 @@ func verify(out []byte, own int) error {
 		}
 	}
 	return nil
-}
-
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }
