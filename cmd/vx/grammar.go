@@ -1,0 +1,84 @@
+//go:build !windows
+
+package main
+
+import (
+	"context"
+	"errors"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"vx/internal/state"
+)
+
+// grammar is the whole command line: one field per command, each in a file of its own.
+type grammar struct {
+	Wake struct {
+		Send wakeSend `cmd:"" help:"Put a wake into a project's queue."`
+		List wakeList `cmd:"" help:"List what the queue holds."`
+		Show wakeShow `cmd:"" help:"Show one wake and what became of it."`
+		Log  wakeLog  `cmd:"" help:"Show what became of every wake, newest last."`
+	} `cmd:"" group:"work" help:"Send wakes, and see what became of them."`
+	Sentinel struct {
+		Await sentinelAwait `cmd:"" help:"Block until there is news, print it, and so start the agent's next turn."`
+		Drain sentinelDrain `cmd:"" help:"Print the news there is now, or nothing."`
+	} `cmd:"" group:"hook" help:"What the Stop hook runs."`
+	Version version `cmd:"" group:"vx" help:"Print the version."`
+}
+
+var groups = kong.Groups{
+	"work": "News:",
+	"hook": "Hook:",
+	"vx":   "vx:",
+}
+
+// errHelp says that help was asked for and has been printed.
+var errHelp = errors.New("help")
+
+// execute parses the command line and runs the command. What a command's Run asks for is made when it asks.
+func execute(args []string, std stdio) error {
+	var g grammar
+	app, err := kong.New(&g,
+		kong.Name("vx"),
+		kong.Description("Wakes an idle coding agent the moment its work elsewhere has ended."),
+		kong.Writers(std.out, std.errw()),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, FlagsLast: true, WrapUpperBound: 80}),
+		kong.Help(func(o kong.HelpOptions, ctx *kong.Context) error {
+			return errors.Join(kong.DefaultHelpPrinter(o, ctx), errHelp)
+		}),
+		groups,
+		kong.Bind(std),
+		kong.BindSingletonProvider(interruptible),
+		kong.BindSingletonProvider(state.Open),
+	)
+	if err != nil {
+		return err
+	}
+	ctx, err := app.Parse(spelled(args))
+	if err != nil {
+		return err
+	}
+	return ctx.Run()
+}
+
+// interruptible is the context of a command that wants to tidy up when it is interrupted. A command that does not ask
+// for it dies of the signal like any other program.
+func interruptible() context.Context {
+	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	return ctx
+}
+
+// spelled rewrites the spellings that people try first: vx, vx help COMMAND, vx --version.
+func spelled(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(args[1:len(args):len(args)], "--help")
+	case len(args) == 1 && args[0] == "--version":
+		return []string{"version"}
+	}
+	return args
+}
