@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,6 +41,8 @@ type recording struct {
 	t     *testing.T
 	token string
 	hooks int // hooks that have started
+	// continued says that the case was saved once before its client was continued.
+	continued bool
 }
 
 func newRecording(t *testing.T, version, token string) *recording {
@@ -90,16 +94,7 @@ func (r *recording) news(token string) {
 
 func (r *recording) enqueued(token string) {
 	r.t.Helper()
-	r.eventually("the enqueue row", func() bool {
-		for _, text := range r.transcripts() {
-			for line := range strings.Lines(text) {
-				if strings.Contains(line, token) && strings.Contains(line, `"enqueue"`) {
-					return true
-				}
-			}
-		}
-		return false
-	})
+	r.row(`"enqueue"`, token)
 }
 
 func (r *recording) turn(token string) {
@@ -109,7 +104,9 @@ func (r *recording) turn(token string) {
 
 var (
 	slug = regexp.MustCompile(`-tmp-vx-e2e-\d+-`)
-	bulk = regexp.MustCompile(`"type":"(file-history-snapshot|file-history-delta)"`)
+	// chaff is long, or tells of this machine, and says nothing about a wake.
+	chaff = regexp.MustCompile(`"type":"(file-history-snapshot|file-history-delta|api-request|api-request-blob|api-request-shape|cost-state|prompt_snapshot|agent_listing_delta|` +
+		`skill_listing|environment|model|deferred_tools_delta|session_context|date|remote_session_change)"`)
 )
 
 // save writes every transcript of the world, the newest under the case's own name, older ones as CASE.1.jsonl, CASE.2.jsonl.
@@ -129,11 +126,25 @@ func (r *recording) save(name string) {
 		}
 		r.keep(out, r.trim(texts[f]))
 	}
-	stdins, _ := filepath.Glob(r.path("stdin/*"))
+}
+
+// saveStdin writes what the hooks were told, for the cases from which a reader learns something by it.
+func (r *recording) saveStdin(name string) {
+	r.t.Helper()
+	if !slices.Contains([]string{"idle-then-prompt", "tool-running", "clear"}, name) {
+		return
+	}
+	stdins, err := filepath.Glob(r.path("stdin/*"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	sort.Slice(stdins, func(i, j int) bool { return stamp(stdins[i]) < stamp(stdins[j]) })
 	var b strings.Builder
 	for _, f := range stdins {
-		data, _ := os.ReadFile(f)
+		data, err := os.ReadFile(f)
+		if err != nil {
+			r.t.Fatal(err)
+		}
 		b.WriteString(strings.TrimSpace(string(data)) + "\n")
 	}
 	r.keep(name+".stdin.jsonl", r.trim(b.String()))
@@ -150,18 +161,18 @@ func mtime(name string) string {
 func stamp(name string) string { return name[strings.LastIndexByte(name, '-'):] }
 
 func (r *recording) keep(name, text string) {
-	dir := filepath.Join("..", "..", "testdata", "transcripts", r.version)
-	if out := os.Getenv("VX_RECORD_DIR"); out != "" {
-		dir = filepath.Join(out, r.version)
+	name = filepath.Join("..", "..", "testdata", "transcripts", r.version, name)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		r.t.Fatal(err)
 	}
-	r.writeFile(filepath.Join(dir, name), text, 0o644)
+	r.writeFile(name, text, 0o644)
 }
 
 // trim takes this machine out of the rows, and what is long and says nothing about a wake.
 func (r *recording) trim(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if bulk.MatchString(line) || len(line) > 6000 && !strings.Contains(line, r.token) {
+		if !strings.Contains(line, r.token) && chaff.MatchString(line) {
 			continue
 		}
 		line = strings.ReplaceAll(line, r.project, "/home/u/proj")
@@ -177,13 +188,18 @@ func TestRecord(t *testing.T) {
 	cases := map[string]func(r *recording){
 		"idle":               recordIdle,
 		"idle-twice":         recordIdleTwice,
+		"idle-then-prompt":   recordIdleThenPrompt,
 		"tool-running":       recordToolRunning,
 		"streaming":          recordStreaming,
 		"two-at-once":        recordTwoAtOnce,
 		"two-mid-turn":       recordTwoMidTurn,
 		"clear":              recordClear,
 		"killed-enqueued":    recordKilledEnqueued,
+		"killed-dequeued":    recordKilledDequeued,
 		"killed-turn":        recordKilledTurn,
+		"term-enqueued":      recordTermEnqueued,
+		"clear-enqueued":     recordClearEnqueued,
+		"popped":             recordPopped,
 		"api-error":          recordAPIError,
 		"api-error-mid-turn": recordAPIErrorMidTurn,
 		"echoed":             recordEchoed,
@@ -199,8 +215,11 @@ func TestRecord(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				r := newRecording(t, version, "7f3a9c51e8d24b06")
-				record(r)
+				if record(r); r.continued {
+					name += "-continued"
+				}
 				r.save(name)
+				r.saveStdin(name)
 			})
 		}
 	})
@@ -303,7 +322,8 @@ func recordKilledEnqueued(r *recording) {
 	r.news(r.token)
 	r.enqueued(r.token)
 	c.end("SIGKILL")
-	r.save("killed-enqueued-before-continue")
+	r.save("killed-enqueued")
+	r.continued = true
 	c = r.start("--continue")
 	c.prompt("are you there")
 	r.eventually("a hook", func() bool { return r.started() > r.hooks })
@@ -312,49 +332,132 @@ func recordKilledEnqueued(r *recording) {
 	}
 }
 
-func recordKilledTurn(r *recording) {
+// In killed-dequeued the model has been called and the client is killed at that moment, before it has written what it was told.
+func recordKilledDequeued(r *recording) {
 	c := r.first()
 	asked := r.api.when(r.token, answer{say: "never said", gate: make(chan struct{})}).asked
 	r.news(r.token)
 	<-asked
 	c.end("SIGKILL")
-	r.save("killed-turn-before-continue")
+	r.save("killed-dequeued")
+	r.continued = true
 	c = r.start("--continue")
 	c.prompt("are you there")
 	r.eventually("a hook", func() bool { return r.started() > r.hooks })
 }
 
-func recordAPIError(r *recording) {
-	r.first()
-	r.api.when(r.token, answer{status: 400})
+// In killed-turn the client has written the wake's row when it is killed; the model has not answered.
+func recordKilledTurn(r *recording) {
+	c := r.first()
+	r.api.when(r.token, answer{say: "never said", gate: make(chan struct{})})
 	r.news(r.token)
-	r.turn(r.token)
-	r.eventually("the error row", func() bool {
-		for _, text := range r.transcripts() {
-			if strings.Contains(text, "isApiErrorMessage") {
+	r.row(`"type":"user"`, r.token)
+	c.end("SIGKILL")
+	r.save("killed-turn")
+	r.continued = true
+	c = r.start("--continue")
+	c.prompt("are you there")
+	r.eventually("a hook", func() bool { return r.started() > r.hooks })
+}
+
+func recordTermEnqueued(r *recording) {
+	c := r.first()
+	r.runTool(c)
+	r.news(r.token)
+	r.enqueued(r.token)
+	c.end("SIGTERM")
+	r.save("term-enqueued")
+	r.continued = true
+	c = r.start("--continue")
+	c.prompt("are you there")
+	r.eventually("a hook", func() bool { return r.started() > r.hooks })
+	if r.api.turns(r.token) > 0 {
+		r.t.Log("the continued session was given the wake")
+	}
+}
+
+func recordClearEnqueued(r *recording) {
+	c := r.first()
+	open := r.runTool(c)
+	r.news(r.token)
+	r.enqueued(r.token)
+	before := r.sessionID(c)
+	c.keys("-l", "--", "/clear")
+	time.Sleep(time.Second)
+	c.keys("Enter")
+	time.Sleep(2 * time.Second)
+	r.t.Logf("session changed before the tool ended: %v; turns %d\n%s", r.sessionID(c) != before, r.api.turns(r.token), c.screen())
+	open()
+	time.Sleep(3 * time.Second)
+	r.t.Logf("session changed after the tool ended: %v; turns %d\n%s", r.sessionID(c) != before, r.api.turns(r.token), c.screen())
+}
+
+// In popped a person takes back the prompt that waits beside a wake.
+func recordPopped(r *recording) {
+	c := r.first()
+	open := r.runTool(c)
+	r.news(r.token)
+	r.enqueued(r.token)
+	c.enter("and then say goodbye", func() bool { return r.hasRow(`"enqueue"`, "say goodbye") })
+	c.keys("Up")
+	time.Sleep(time.Second)
+	r.t.Logf("turns %d\n%s", r.api.turns(r.token), c.screen())
+	open()
+	time.Sleep(3 * time.Second)
+	r.t.Logf("turns %d\n%s", r.api.turns(r.token), c.screen())
+}
+
+func (r *recording) hasRow(parts ...string) bool {
+	for _, text := range r.transcripts() {
+		for line := range strings.Lines(text) {
+			all := true
+			for _, part := range parts {
+				all = all && strings.Contains(line, part)
+			}
+			if all {
 				return true
 			}
 		}
-		return false
-	})
+	}
+	return false
+}
+
+func (r *recording) row(parts ...string) {
+	r.t.Helper()
+	r.eventually(fmt.Sprintf("a row with %q", parts), func() bool { return r.hasRow(parts...) })
+}
+
+// The newer client tries older forms of the request before it gives up.
+func (r *recording) refuse() {
+	for range 6 {
+		r.api.when(r.token, answer{status: 400})
+	}
+}
+
+func recordAPIError(r *recording) {
+	r.first()
+	r.refuse()
+	r.news(r.token)
+	r.row("isApiErrorMessage", "true")
 }
 
 func recordAPIErrorMidTurn(r *recording) {
 	c := r.first()
 	open := r.runTool(c)
-	r.api.when(r.token, answer{status: 400})
+	r.refuse()
 	r.news(r.token)
 	r.enqueued(r.token)
 	open()
+	r.row("isApiErrorMessage", "true")
+}
+
+func recordIdleThenPrompt(r *recording) {
+	c := r.first()
+	r.news(r.token)
 	r.turn(r.token)
-	r.eventually("the error row", func() bool {
-		for _, text := range r.transcripts() {
-			if strings.Contains(text, "isApiErrorMessage") {
-				return true
-			}
-		}
-		return false
-	})
+	r.hookWaits()
+	c.prompt("thank you")
+	r.hookWaits()
 }
 
 // In echoed the woken model says the token in a command and in its answer.
@@ -378,14 +481,7 @@ func recordMentioned(r *recording) {
 	c.prompt("what is " + r.token)
 	r.hookWaits()
 	open := r.runTool(c)
-	c.enter("and what is "+r.token, func() bool { // queued behind the tool: an enqueue row of a person's
-		for _, text := range r.transcripts() {
-			if strings.Contains(text, `"enqueue"`) {
-				return true
-			}
-		}
-		return false
-	})
+	c.enter("and what is "+r.token, func() bool { return r.hasRow(`"enqueue"`) })
 	open()
 	r.hookWaits()
 }
@@ -402,6 +498,14 @@ func recordEscape(r *recording) {
 
 func recordStopped(r *recording) {
 	c := r.first()
+	// tmux continues a child that stops: it is stopped before, and both are continued together.
+	pid, err := r.tmux("display-message", "-p", "#{pid}")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	n, _ := strconv.Atoi(pid)
+	server := processOf(n)
+	server.signal(r.t, syscall.SIGSTOP)
 	c.proc.signal(r.t, syscall.SIGSTOP)
 	r.news(r.token)
 	r.eventually("the hook took the news", func() bool {
@@ -409,8 +513,10 @@ func recordStopped(r *recording) {
 		return len(left) == 0
 	})
 	time.Sleep(time.Second)
-	r.save("stopped-before-continue")
+	r.save("stopped")
 	c.proc.signal(r.t, syscall.SIGCONT)
+	server.signal(r.t, syscall.SIGCONT)
+	r.continued = true
 	r.turn(r.token)
 	r.hookWaits()
 }
@@ -428,14 +534,7 @@ func recordHalfTyped(r *recording) {
 func recordPromptQueued(r *recording) {
 	c := r.first()
 	open := r.runTool(c)
-	c.enter("and then say goodbye", func() bool {
-		for _, text := range r.transcripts() {
-			if strings.Contains(text, `"enqueue"`) {
-				return true
-			}
-		}
-		return false
-	})
+	c.enter("and then say goodbye", func() bool { return r.hasRow(`"enqueue"`) })
 	r.news(r.token)
 	r.enqueued(r.token)
 	open()
@@ -448,12 +547,5 @@ func recordCompact(r *recording) {
 	r.news(r.token)
 	r.turn(r.token)
 	r.hookWaits()
-	c.enter("/compact", func() bool {
-		for _, text := range r.transcripts() {
-			if strings.Contains(text, "compact_boundary") {
-				return true
-			}
-		}
-		return false
-	})
+	c.enter("/compact", func() bool { return r.hasRow("compact_boundary") })
 }
