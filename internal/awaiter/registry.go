@@ -35,21 +35,45 @@ type Entry struct {
 // List are the live awaiters of a project (of all projects when p is nil), oldest first, and what could not be read.
 // What dead ones left is removed on the way.
 func List(dir *state.Dir, p *state.Project) ([]Entry, error) {
+	live, dead, err := look(dir, p)
+	errs := []error{err}
+	for _, base := range dead {
+		errs = append(errs, bury(base))
+	}
+	return live, errors.Join(errs...)
+}
+
+// Look is List for a reader that must not write: what dead awaiters left stays, and is named.
+func Look(dir *state.Dir, p *state.Project) (live []Entry, left []string, err error) {
+	live, dead, err := look(dir, p)
+	for _, base := range dead {
+		for _, path := range filesOf(base) {
+			if _, err := os.Lstat(path); err == nil {
+				left = append(left, path)
+			}
+		}
+	}
+	return live, left, err
+}
+
+func look(dir *state.Dir, p *state.Project) (live []Entry, dead []string, err error) {
 	project := ""
 	if p != nil {
 		project = p.ID()
 	}
 	names, err := readNames(dir.Awaiters())
 	if err != nil {
-		return nil, fmt.Errorf("awaiters: %w", err)
+		return nil, nil, fmt.Errorf("awaiters: %w", err)
 	}
-	var live []Entry
 	var errs []error
 	for base, has := range group(names, project) {
-		e, err := inspect(dir.Awaiters()+"/"+base, has)
+		base = dir.Awaiters() + "/" + base
+		e, gone, err := inspect(base, has)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
+		case gone:
+			dead = append(dead, base)
 		case e != nil:
 			live = append(live, *e)
 		}
@@ -63,7 +87,8 @@ func List(dir *state.Dir, p *state.Project) ([]Entry, error) {
 		}
 		return cmp.Compare(a.base, b.base)
 	})
-	return live, errors.Join(errs...)
+	slices.Sort(dead)
+	return live, dead, errors.Join(errs...)
 }
 
 // settled is how long a directory must have been left alone for an unchanged modification time to mean that nothing
@@ -100,7 +125,10 @@ func (a *Awaiter) Newcomers() ([]Entry, error) {
 			continue
 		}
 		if !last.names[base] {
-			e, err := inspect(dir+base, has)
+			e, gone, err := inspect(dir+base, has)
+			if gone {
+				err = bury(dir + base)
+			}
 			if err != nil {
 				errs = append(errs, err)
 				continue
@@ -166,20 +194,30 @@ func isHex8(s string) bool {
 	return len(s) == idWidth && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// inspect reads the record of a live awaiter. It returns nil for one that is being made, or is dead; a dead one's files
-// are removed.
-func inspect(base string, has files) (*Entry, error) {
+// inspect reads the record of a live awaiter. It returns nil for one that is being made, or is gone.
+func inspect(base string, has files) (e *Entry, gone bool, err error) {
 	if held(base + ".lock") {
 		if !has.record {
-			return nil, nil
+			return nil, false, nil
 		}
-		return readEntry(base)
+		e, err = readEntry(base)
+		return e, false, err
 	}
-	if !has.record && youngest(base) < beingMade {
-		return nil, nil
+	return nil, has.record || youngest(base) >= beingMade, nil
+}
+
+// filesOf are the files that an awaiter may leave, in the order in which they are to be removed.
+func filesOf(base string) []string {
+	return []string{base + ".json", base + ".fifo", temp(base + ".json"), temp(base + ".fifo"), base + ".lock"}
+}
+
+// bury removes what a dead awaiter left.
+func bury(base string) error {
+	var errs []error
+	for _, path := range filesOf(base) {
+		errs = append(errs, remove(path))
 	}
-	return nil, errors.Join(remove(base+".json"), remove(base+".fifo"), remove(temp(base+".json")),
-		remove(temp(base+".fifo")), remove(base+".lock"))
+	return errors.Join(errs...)
 }
 
 func readEntry(base string) (*Entry, error) {

@@ -101,7 +101,7 @@ func (p *Project) Ensure() error {
 	case c.Path == p.Root:
 		return nil
 	case c.Path != "":
-		return &Error{p.Dir, fmt.Sprintf("belongs to %s", c.Path), "vx project list"}
+		return &Error{p.Dir, fmt.Sprintf("belongs to %s", c.Path), "vx project move " + shellQuote(c.Path) + " " + shellQuote(p.Root)}
 	}
 	return p.Update(func(c *Config) {})
 }

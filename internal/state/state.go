@@ -68,10 +68,15 @@ func Open() (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	return OpenAt(path)
+}
+
+// OpenAt is Open for a state directory other than the user's own: a scratch one.
+func OpenAt(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, unusable(path, err)
 	}
-	d, err := Look()
+	d, err := LookAt(path)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +104,11 @@ func Look() (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	return LookAt(path)
+}
+
+// LookAt is Look at another directory than the user's own.
+func LookAt(path string) (*Dir, error) {
 	link, err := os.Lstat(path)
 	if err != nil {
 		return nil, unusable(path, err)
