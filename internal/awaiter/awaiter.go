@@ -49,10 +49,11 @@ func (r Record) SameClient(other Record) bool {
 
 // Awaiter is this process's own registration.
 type Awaiter struct {
-	base string // path of its files without their extension
-	lock *lock.Lock
-	bell int
-	seen seen
+	project *state.Project
+	base    string // path of its files without their extension
+	lock    *lock.Lock
+	bell    int
+	seen    seen
 }
 
 // Register makes the lock, the FIFO (under a temporary name, opened read-write and non-blocking, then renamed in) and
@@ -62,7 +63,7 @@ func Register(dir *state.Dir, p *state.Project, r Record) (*Awaiter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("await record: %w", err)
 	}
-	a := &Awaiter{bell: -1}
+	a := &Awaiter{project: p, bell: -1}
 	if a.base, a.lock, err = claimName(dir, p, r.Process.PID); err != nil {
 		return nil, fmt.Errorf("register await: %w", err)
 	}
@@ -144,6 +145,7 @@ func (a *Awaiter) Answer() {
 
 // Close takes the registration back, the record first: what a crash leaves of it, nobody takes for an awaiter.
 func (a *Awaiter) Close() error {
+	noteEnd(a.project)
 	errs := []error{remove(a.base + ".json"), remove(a.base + ".fifo")}
 	if a.bell >= 0 {
 		errs = append(errs, unix.Close(a.bell))

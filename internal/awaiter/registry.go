@@ -38,6 +38,9 @@ func List(dir *state.Dir, p *state.Project) ([]Entry, error) {
 	live, dead, err := look(dir, p)
 	errs := []error{err}
 	for _, base := range dead {
+		if e, err := readEntry(base); err == nil && e != nil {
+			noteEnd(dir.Project(e.Project))
+		}
 		errs = append(errs, bury(base))
 	}
 	return live, errors.Join(errs...)
@@ -127,6 +130,7 @@ func (a *Awaiter) Newcomers() ([]Entry, error) {
 		if !last.names[base] {
 			e, gone, err := inspect(dir+base, has)
 			if gone {
+				noteEnd(a.project)
 				err = bury(dir + base)
 			}
 			if err != nil {
