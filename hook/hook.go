@@ -1,5 +1,69 @@
-// Package hook runs inside a harness's hook: it reads the hook's input, decides whether to wait, awaits and delivers.
+// Package hook is what runs inside a harness's Stop hook, `vx sentinel await` and `vx sentinel drain`: it decides
+// whether there is anything to wait for, waits, and hands wakes over. It knows how Claude Code treats a hook; of wakes
+// it knows only how to claim and print them.
+//
+// The exit status is money: 2 starts a turn of the model and is shown what stands on stderr. So 2 is for a wake that
+// was claimed and printed whole, and for nothing else; all other trouble ends with 0, one line in a log file, and
+// nothing on stderr. A crash at any moment leaves the wakes to the queue, which gives them to the next await, and a
+// registration that disappears by itself.
 package hook
 
-// Main runs `vx sentinel await` or `vx sentinel drain` and returns the exit status.
-func Main(mode string) int { return 0 }
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"vx/internal/proc"
+	"vx/internal/wake"
+)
+
+// Program is one run of the hook. The zero value is what Main runs; the fields are for tests.
+type Program struct {
+	// Before is called at each step of a delivery, the queue's own included; see wake.Queue.
+	Before func(wake.Step) error
+	// Clock is the time since boot, sleep included.
+	Clock func() time.Duration
+}
+
+// Main runs `vx sentinel await` or `vx sentinel drain` and returns the exit status. It is called before the program
+// does or builds anything else.
+func Main(mode string) int { return Program{Clock: proc.SinceBoot}.Main(mode) }
+
+// Main is the hook with the program's parts.
+func (p Program) Main(mode string) (status int) {
+	parent := os.Getppid()
+	if os.Getenv("VX_HOOK") == "0" || !heard() {
+		return 0
+	}
+	log := slog.New(slog.NewTextHandler(logFile{}, nil)).With("pid", os.Getpid(), "mode", mode)
+	out, err := shield()
+	if err != nil {
+		log.Error("streams", "err", err)
+		return 0
+	}
+	printed := false
+	defer func() {
+		if r := recover(); r != nil {
+			log.Error("panic", "value", fmt.Sprint(r), "stack", string(debug.Stack()))
+			if status = 0; printed && mode == "await" {
+				status = 2
+			}
+		}
+	}()
+	c := gate(log)
+	if c == nil {
+		return 0
+	}
+	crashLog()
+	k := &courier{call: c, client: clientOf(c), queue: wake.Open(c.project), out: out, before: p.Before, printed: &printed, log: log}
+	k.queue.Before = p.Before
+	if mode == "drain" {
+		k.drain(context.Background())
+		return 0
+	}
+	a := &await{courier: k, clock: p.Clock, parent: parent}
+	return a.run(context.Background())
+}

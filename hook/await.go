@@ -1,0 +1,248 @@
+package hook
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"vx/internal/awaiter"
+	"vx/internal/proc"
+	"vx/internal/state"
+	"vx/internal/wake"
+)
+
+const (
+	// maxWait is below the hour that the hook is registered with: at the hour the client kills it, and a wake that was
+	// claimed then would start no turn. Sleep counts, as it does for the client.
+	maxWait = 55 * time.Minute
+	// tick is the guarantee; the doorbell only makes it instant.
+	tick = 5 * time.Second
+)
+
+// await is one run of `vx sentinel await`.
+type await struct {
+	*courier
+	clock  func() time.Duration // since boot, sleep included
+	parent int
+	began  time.Duration
+
+	record  awaiter.Record
+	bell    *awaiter.Awaiter
+	watch   *watch
+	holds   bool // the watch tells of the client's end
+	scanner wake.Scanner
+	older   []rival
+
+	pending bool      // something may wait that was not claimed yet
+	retry   time.Time // after a failure, not before
+	settled time.Time
+	said    map[string]string // the last complaint about each thing
+}
+
+// run registers, waits, delivers, and takes the registration back. Its result is the exit status.
+func (a *await) run(ctx context.Context) int {
+	a.began = a.clock()
+	a.said = map[string]string{}
+	signals, err := catchSignals()
+	if err == nil {
+		err = a.queue.Ensure()
+	}
+	if err == nil {
+		err = a.register()
+	}
+	if err != nil {
+		a.log.Error("await", "err", err)
+		return 0
+	}
+	defer a.leave()
+	d := watched{bell: a.bell.FD(), client: -1, signals: signals, out: a.out}
+	if held, err := proc.Open(a.client); err == nil {
+		defer held.Close()
+		d.client = held.FD()
+	}
+	a.holds = d.client >= 0
+	if a.watch, err = newWatch(d); err != nil {
+		a.log.Error("await", "err", err)
+		return 0
+	}
+	if a.replaced() {
+		return 0
+	}
+	a.stopOrphans()
+	a.keepPaces()
+	slim()
+	return a.loop(ctx)
+}
+
+func (a *await) register() (err error) {
+	a.record = awaiter.Record{
+		Process: proc.Self(),
+		Project: a.project.Root,
+		Client:  a.client,
+		Session: a.Session,
+		Pane:    a.pane,
+		Since:   time.Now(),
+		Harness: a.recipient().Harness,
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		a.record.Version = info.Main.Version
+	}
+	a.bell, err = awaiter.Register(a.dir, a.project, a.record)
+	return err
+}
+
+// leave takes the registration back and rings for the next: what rang here may not have been answered.
+func (a *await) leave() {
+	if err := a.bell.Close(); err != nil {
+		a.log.Warn("unregister", "err", err)
+	}
+	awaiter.Ring(a.dir, a.project)
+}
+
+// slim gives back what the start needed. Hundreds of these may wait for an hour, so one processor will do, and nothing
+// is collected before there is something to collect.
+func slim() {
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(32 << 20)
+	debug.FreeOSMemory()
+}
+
+func (a *await) loop(ctx context.Context) int {
+	for timeout := time.Duration(0); ; timeout = a.pause() {
+		seen, err := a.watch.wait(timeout)
+		if err != nil {
+			a.log.Error("await", "err", err)
+			return 0
+		}
+		if seen.rung {
+			a.bell.Answer()
+		}
+		if why := a.over(seen); why != "" {
+			a.log.Info("await ends", "why", why)
+			return 0
+		}
+		switch a.deliver(ctx, seen.rung) {
+		case delivered:
+			a.count()
+			return 2
+		case refused:
+			return 0
+		}
+		if a.replaced() {
+			return 0
+		}
+		a.settle(ctx)
+	}
+}
+
+// over says why the await is to end now, "" if it is not. It is asked at every tick and right before each claim.
+func (a *await) over(seen seen) string {
+	switch {
+	case seen.hungUp:
+		return "the client hung up"
+	case seen.ended, !a.holds && a.client.Status() == proc.Gone:
+		return "the client ended"
+	case seen.asked:
+		return "a signal"
+	case os.Getppid() != a.parent:
+		return "the parent ended"
+	case a.clock()-a.began >= maxWait:
+		return "time is up"
+	}
+	return ""
+}
+
+// deliver claims what waits and hands it over, unless the client is not to have it now: then the bell is passed on.
+func (a *await) deliver(ctx context.Context, rung bool) outcome {
+	if !a.pending && !a.scanner.Look(a.queue) {
+		return nothing
+	}
+	a.pending = true
+	if a.hindered() {
+		if rung {
+			a.bell.RingAfter()
+		}
+		return nothing
+	}
+	d, err := a.queue.Claim(ctx)
+	a.complain("queue", err)
+	if err != nil {
+		a.retry = time.Now().Add(tick)
+		return nothing
+	}
+	a.pending = false
+	if d == nil {
+		return nothing
+	}
+	out := a.carry(ctx, d, a.watch)
+	if out == kept {
+		a.pending, a.retry = true, time.Now().Add(tick)
+	}
+	return out
+}
+
+// hindered reports whether a wake that is there is not to be claimed now: a stopped client could not take it while
+// another could, and what failed just now fails again.
+func (a *await) hindered() bool {
+	if time.Now().Before(a.retry) || a.client.Status() == proc.Stopped || muted(a.project, a.log) {
+		return true
+	}
+	p, err := readPace(a.project, a.client)
+	a.complain("pace", err)
+	return p.rest(a.clock()) > 0
+}
+
+// muted reports whether wakes are to stay in the queue. A choice that cannot be read does not hold up news.
+func muted(p *state.Project, log *slog.Logger) bool {
+	c, err := p.Config()
+	if err != nil {
+		log.Error("project", "err", err)
+	}
+	return c.Muted(time.Now())
+}
+
+// keepPaces forgets clients that are gone, and lets this one off the brake if a person has spoken.
+func (a *await) keepPaces() {
+	back := proc.ID{}
+	if a.prompted() {
+		back = a.client
+	}
+	a.complain("pace", forgetPaces(a.project, back))
+}
+
+// count notes a delivery for the brake.
+func (a *await) count() {
+	if a.client.IsZero() {
+		return
+	}
+	p, err := readPace(a.project, a.client)
+	if err != nil {
+		a.complain("pace", err)
+	}
+	p.note(a.clock())
+	a.complain("pace", p.write(a.project))
+}
+
+// settle ends at every tick what can be ended of earlier deliveries. What it gives back to the queue rings.
+func (a *await) settle(ctx context.Context) {
+	if now := time.Now(); now.Sub(a.settled) >= tick {
+		a.settled = now
+		a.complain("settle", a.queue.Settle(ctx))
+	}
+}
+
+// complain logs an error once, not at every tick. A nil error ends the complaint.
+func (a *await) complain(about string, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != a.said[about] {
+		a.log.Error(about, "err", text)
+	}
+	a.said[about] = text
+}

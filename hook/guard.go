@@ -1,0 +1,76 @@
+package hook
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+
+	"golang.org/x/sys/unix"
+)
+
+// streams are what the client reads: file descriptors, -1 for one that is not written to.
+type streams struct{ stdout, stderr int }
+
+// heard reports whether anybody reads stderr. Where it was closed at the start, Go has put /dev/null there.
+func heard() bool {
+	var err2, null unix.Stat_t
+	if unix.Fstat(2, &err2) != nil {
+		return false
+	}
+	if err2.Mode&unix.S_IFMT != unix.S_IFCHR {
+		return true
+	}
+	return unix.Stat(os.DevNull, &null) != nil || err2.Rdev != null.Rdev
+}
+
+// shield sees to it that no crash looks like a delivery: a fatal error of the Go runtime aborts instead of ending with
+// 2, dumps no core over the project, and does not write to the client's stderr, which moves to another descriptor.
+func shield() (streams, error) {
+	debug.SetTraceback("crash")
+	var core unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_CORE, &core) == nil {
+		core.Cur = 0
+		unix.Setrlimit(unix.RLIMIT_CORE, &core)
+	}
+	fd, err := unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return streams{}, fmt.Errorf("stderr: %w", err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return streams{}, err
+	}
+	defer null.Close()
+	if err := dup2(int(null.Fd()), 2); err != nil {
+		return streams{}, fmt.Errorf("stderr: %w", err)
+	}
+	return streams{stdout: 1, stderr: fd}, nil
+}
+
+// crashLog puts the log file where the runtime writes to. Until there is something to wait for /dev/null must do: other
+// people's turns leave no files.
+func crashLog() {
+	if f, err := openLog(); err == nil {
+		dup2(int(f.Fd()), 2)
+		f.Close()
+	}
+}
+
+// catchSignals returns a descriptor that becomes readable at the first signal that asks the hook to end. Until somebody
+// looks there, none does anything: a delivery is not to be torn by one. SIGPIPE is caught, not ignored, so that a write
+// to a reader who left is an error and children do not inherit it.
+func catchSignals() (fd int, err error) {
+	var ends [2]int
+	if err := pipe(&ends); err != nil {
+		return -1, fmt.Errorf("signal pipe: %w", err)
+	}
+	asked, broken := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(broken, unix.SIGPIPE)
+	signal.Notify(asked, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
+	go func() {
+		<-asked
+		unix.Write(ends[1], []byte{1})
+	}()
+	return ends[0], nil
+}

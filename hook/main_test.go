@@ -1,0 +1,146 @@
+package hook
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"vx/internal/awaiter"
+	"vx/internal/proc"
+	"vx/internal/state"
+	"vx/internal/wake"
+)
+
+// The test binary is also the program ("sentinel await", "sentinel drain"), and, by VXTEST_ROLE, a client that runs
+// hooks, or an await that does not hear its bell.
+func TestMain(m *testing.M) {
+	switch role := os.Getenv("VXTEST_ROLE"); {
+	case role == "client":
+		playClient()
+	case role == "deaf":
+		playDeaf()
+	case len(os.Args) == 3 && os.Args[1] == "sentinel":
+		os.Exit(testProgram().Main(os.Args[2]))
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// testProgram is the hook with the faults that a test asks for: VXTEST_AT is "step=fault", VXTEST_CLOCK a file that
+// holds by how much the clock is off.
+func testProgram() Program {
+	p := Program{Clock: proc.SinceBoot}
+	if at := os.Getenv("VXTEST_AT"); at != "" {
+		step, fault, _ := strings.Cut(at, "=")
+		p.Before = func(s wake.Step) error {
+			if string(s) != step {
+				return nil
+			}
+			return strike(fault)
+		}
+	}
+	if file := os.Getenv("VXTEST_CLOCK"); file != "" {
+		p.Clock = func() time.Duration {
+			off, _ := os.ReadFile(file)
+			d, _ := time.ParseDuration(string(off))
+			return proc.SinceBoot() + d
+		}
+	}
+	return p
+}
+
+func strike(fault string) error {
+	name, arg, _ := strings.Cut(fault, ":")
+	switch name {
+	case "panic":
+		panic("a panic that the test wants")
+	case "overflow":
+		debug.SetMaxStack(1 << 16)
+		overflow(0)
+	case "kill":
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	case "signals":
+		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+			syscall.Kill(os.Getpid(), sig)
+		}
+		time.Sleep(100 * time.Millisecond) // what does not end it now does not end it later
+	case "enospc":
+		return unix.ENOSPC
+	case "wait": // says so by making a file, and goes on when the file is gone
+		os.WriteFile(arg, nil, 0o600)
+		for {
+			if _, err := os.Lstat(arg); err != nil {
+				return nil
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	default:
+		panic("no such fault: " + fault)
+	}
+	return nil
+}
+
+func overflow(n int) int { return overflow(n+1) + n }
+
+// A spec is what a client of its own process is to run.
+type spec struct {
+	Command []string
+	Input   string // what the hook gets on stdin
+	Count   int
+}
+
+// playClient runs hooks as the client does, prints their pids, then how each ended, and lives until its stdin ends.
+func playClient() {
+	var s spec
+	if err := json.NewDecoder(os.Stdin).Decode(&s); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	signal.Ignore(unix.SIGPIPE)
+	os.Unsetenv("VXTEST_ROLE")
+	ends := make(chan result)
+	for range s.Count {
+		h, err := startHook(hookCommand(s.Command...), s.Input)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println(h.cmd.Process.Pid)
+		go func() { ends <- h.wait() }()
+	}
+	go func() {
+		os.Stdin.Read(make([]byte, 1))
+		os.Exit(0)
+	}()
+	for r := range ends {
+		json.NewEncoder(os.Stdout).Encode(r)
+	}
+}
+
+// playDeaf registers for VXTEST_PROJECT and the client in VXTEST_CLIENT, and then hears nothing but SIGTERM.
+func playDeaf() {
+	dir, err := state.Open()
+	if err != nil {
+		panic(err)
+	}
+	root := os.Getenv("VXTEST_PROJECT")
+	r := awaiter.Record{Process: proc.Self(), Project: root, Harness: "claude"}
+	json.Unmarshal([]byte(os.Getenv("VXTEST_CLIENT")), &r.Client)
+	if _, err := awaiter.Register(dir, dir.Project(root), r); err != nil {
+		panic(err)
+	}
+	fmt.Println("ready")
+	select {}
+}
+
+func hookCommand(args ...string) *exec.Cmd { return exec.Command(args[0], args[1:]...) }

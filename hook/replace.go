@@ -1,0 +1,83 @@
+package hook
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"vx/internal/awaiter"
+	"vx/internal/proc"
+)
+
+const (
+	patience = 2 * time.Second        // for an older await to leave by itself
+	hurry    = 200 * time.Millisecond // between two looks whether it has
+)
+
+// rival is an older await for the same client. It was told to leave.
+type rival struct {
+	awaiter.Entry
+	told    time.Time
+	stopped bool // SIGTERM was sent: once is enough
+	gone    bool
+}
+
+// replaced sees to it that of the awaits for one client the youngest alone stays, and reports whether that is another
+// one. Age is a pure function of the records, and everyone registers before looking, so of any number that start at the
+// same instant all but one come to the same answer.
+func (a *await) replaced() bool {
+	fresh, err := a.bell.Newcomers()
+	a.complain("awaiters", err)
+	for _, e := range fresh {
+		switch {
+		case !e.SameClient(a.record):
+		case e.Process.Younger(a.record.Process):
+			a.log.Info("await ends", "why", "a younger one waits", "younger", e.Process.PID)
+			return true
+		default:
+			e.Tell()
+			a.older = append(a.older, rival{Entry: e, told: time.Now()})
+		}
+	}
+	for i := range a.older {
+		a.urge(&a.older[i])
+	}
+	a.older = slices.DeleteFunc(a.older, func(r rival) bool { return r.gone })
+	return false
+}
+
+// urge looks after an older await. Once it is gone, what rang there is looked for here.
+func (a *await) urge(r *rival) {
+	switch {
+	case !r.Live():
+		r.gone = true
+		a.pending = true
+	case !r.stopped && time.Since(r.told) >= patience:
+		r.stopped = true
+		a.log.Warn("an older await does not leave, SIGTERM", "older", r.Process.PID, "err", r.Terminate())
+	}
+}
+
+// pause is how long to wait for something to happen.
+func (a *await) pause() time.Duration {
+	for _, r := range a.older {
+		if time.Since(r.told) < 2*patience {
+			return hurry
+		}
+	}
+	return tick
+}
+
+// stopOrphans ends the awaits, of any project, whose client is proven to be gone: they serve nobody and hold the bell.
+func (a *await) stopOrphans() {
+	all, err := awaiter.List(a.dir, nil)
+	a.complain("awaiters", err)
+	for _, e := range all {
+		if e.Process == a.record.Process || e.Client.Status() != proc.Gone {
+			continue
+		}
+		if err := e.Terminate(); err != nil && !errors.Is(err, proc.ErrGone) {
+			a.log.Warn("orphan", "err", err)
+		}
+	}
+}
