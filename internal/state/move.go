@@ -1,6 +1,7 @@
 package state
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,4 +65,28 @@ func (p *Project) Rename(root string) (*Project, error) {
 		return nil, err
 	}
 	return to, nil
+}
+
+// Adopt takes over the choices that another project's project.json holds and this one's does not, also those that this
+// build does not know.
+func (p *Project) Adopt(other *Project) error {
+	data, err := os.ReadFile(other.Join("project.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	theirs := map[string]json.RawMessage{}
+	if err == nil {
+		err = json.Unmarshal(data, &theirs)
+	}
+	if err != nil {
+		return unusable(other.Join("project.json"), err)
+	}
+	return p.edit(func(mine map[string]json.RawMessage) error {
+		for name, value := range theirs {
+			if _, ok := mine[name]; !ok {
+				mine[name] = value
+			}
+		}
+		return nil
+	})
 }

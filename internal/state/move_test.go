@@ -142,3 +142,62 @@ func TestAScratchStateDirectoryNeedsNoEnvironment(t *testing.T) {
 		t.Errorf("LookAt of nothing: %v", err)
 	}
 }
+
+func TestAdoptFillsInWhatWasNotChosen(t *testing.T) {
+	d := scratch(t)
+	old, now := known(t, d, "/home/u/shop"), known(t, d, "/home/u/store")
+	for p, config := range map[*Project]string{
+		old: `{"path":"/home/u/shop","await":"always","later":{"a":1},"both":1}`,
+		now: `{"path":"/home/u/store","both":2,"muted_until":"2126-01-01T00:00:00Z"}`,
+	} {
+		if err := os.WriteFile(p.Join("project.json"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := now.Adopt(old); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(now.Join("project.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{
+  "await": "always",
+  "both": 2,
+  "later": {
+    "a": 1
+  },
+  "muted_until": "2126-01-01T00:00:00Z",
+  "path": "/home/u/store"
+}
+`
+	if string(data) != want {
+		t.Errorf("project.json is %s", data)
+	}
+}
+
+func TestAnUpdateKeepsWhatItDoesNotKnowAndRefusesWhatItCannotRead(t *testing.T) {
+	d := scratch(t)
+	p := known(t, d, "/home/u/shop")
+	if err := os.WriteFile(p.Join("project.json"), []byte(`{"path":"/home/u/shop","later":12345678901234567890}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Update(func(c *Config) { c.Await = "always" }); err != nil {
+		t.Fatal(err)
+	}
+	data, _ := os.ReadFile(p.Join("project.json"))
+	if want := "{\n  \"await\": \"always\",\n  \"later\": 12345678901234567890,\n  \"path\": \"/home/u/shop\"\n}\n"; string(data) != want {
+		t.Errorf("project.json is %s", data)
+	}
+	for _, broken := range []string{"{", `{"await":7}`} {
+		if err := os.WriteFile(p.Join("project.json"), []byte(broken), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Update(func(c *Config) {}); err == nil {
+			t.Errorf("%s was updated", broken)
+		}
+		if data, _ := os.ReadFile(p.Join("project.json")); string(data) != broken {
+			t.Errorf("%s became %s", broken, data)
+		}
+	}
+}

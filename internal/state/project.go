@@ -124,6 +124,29 @@ func (p *Project) Config() (Config, error) {
 
 // Update changes project.json under its lock; the project's directory must exist. Fields unknown to this build stay.
 func (p *Project) Update(change func(*Config)) error {
+	return p.edit(func(fields map[string]json.RawMessage) error {
+		var c Config
+		data, err := json.Marshal(fields)
+		if err == nil {
+			err = json.Unmarshal(data, &c)
+		}
+		if err != nil {
+			return err
+		}
+		c.Path = p.Root
+		change(&c)
+		for _, known := range []string{"path", "await", "muted_until"} {
+			delete(fields, known)
+		}
+		if data, err = json.Marshal(c); err != nil {
+			return err
+		}
+		return json.Unmarshal(data, &fields)
+	})
+}
+
+// edit changes the fields of project.json, under its lock.
+func (p *Project) edit(change func(map[string]json.RawMessage) error) error {
 	l, err := lock.Try(p.Join("project.lock"))
 	for wait := 0; errors.Is(err, lock.ErrHeld) && wait < 500; wait++ {
 		time.Sleep(10 * time.Millisecond)
@@ -139,31 +162,22 @@ func (p *Project) Update(change func(*Config)) error {
 	if err == nil {
 		err = json.Unmarshal(data, &fields)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return unusable(file, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	var c Config
-	if len(data) > 0 {
-		if err := json.Unmarshal(data, &c); err != nil {
-			return unusable(file, err)
-		}
+	if fields == nil { // the file says null
+		fields = map[string]json.RawMessage{}
 	}
-	c.Path = p.Root
-	change(&c)
-	for _, known := range []string{"path", "await", "muted_until"} {
-		delete(fields, known)
-	}
-	mine, err := json.Marshal(c)
 	if err == nil {
-		err = json.Unmarshal(mine, &fields)
+		err = change(fields)
 	}
 	if err == nil {
 		data, err = json.MarshalIndent(fields, "", "  ")
 	}
-	if err != nil {
-		return fmt.Errorf("project.json: %w", err)
+	if err == nil {
+		err = atomicfile.Write(file, append(data, '\n'), 0o600)
 	}
-	if err := atomicfile.Write(file, append(data, '\n'), 0o600); err != nil {
+	if err != nil {
 		return unusable(file, err)
 	}
 	return nil

@@ -1,0 +1,221 @@
+package wake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"vx/internal/atomicfile"
+	"vx/internal/awaiter"
+	"vx/internal/state"
+)
+
+// Moved is what Move did.
+type Moved struct {
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Merged bool   `json:"merged"` // into state that the new place had already
+	Wakes  int    `json:"wakes"`  // that wait now in the new place and came from the old one, when merged
+}
+
+// Move gives the state of a project that was moved or renamed to its new root, which must be resolved. Where nothing is
+// kept of the new root the directory is renamed; else wakes, deliveries and all the rest are taken over one by one, each by
+// a rename, so that a crash on the way loses nothing and Move again completes it. It refuses with a *Refusal, before
+// anything is changed, while an await or a delivery of the old root is live, and where both have what cannot be merged.
+func Move(ctx context.Context, old *state.Project, root string) (Moved, error) {
+	m := Moved{From: old.Root, To: root}
+	if old.Root == root {
+		return m, &Refusal{root, "it is there already", "vx project list"}
+	}
+	from := Open(old)
+	if err := from.quiet(); err != nil {
+		return m, err
+	}
+	l, err := from.hold(ctx)
+	if err != nil {
+		return m, fmt.Errorf("move: %w", err)
+	}
+	if l != nil {
+		defer l.Unlock()
+	}
+	to, err := old.Rename(root)
+	if errors.Is(err, fs.ErrExist) {
+		to, m.Merged = old.State().Project(root), true
+		m.Wakes, err = Open(to).takeOver(ctx, from)
+	}
+	if err != nil {
+		return m, fmt.Errorf("move: %w", err)
+	}
+	awaiter.Ring(to.State(), to)
+	return m, nil
+}
+
+// takeOver moves everything that from holds into q. The lock of from is held. Its project.json goes last, so that it stays
+// a known project until it is empty.
+func (q *Queue) takeOver(ctx context.Context, from *Queue) (wakes int, err error) {
+	rest, err := q.mergeable(from)
+	if err != nil {
+		return 0, err
+	}
+	if err := q.Ensure(); err != nil {
+		return 0, err
+	}
+	l, err := q.lock(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer l.Unlock()
+	if err := q.takeDeliveries(from); err != nil {
+		return 0, err
+	}
+	if wakes, err = q.takeWakes(from); err != nil {
+		return wakes, err
+	}
+	if err := q.takeHistory(from); err != nil {
+		return wakes, err
+	}
+	for _, name := range rest {
+		if err := os.Rename(from.Project.Join(name), q.Project.Join(name)); err != nil {
+			return wakes, err
+		}
+	}
+	if err := q.Project.Adopt(from.Project); err != nil {
+		return wakes, err
+	}
+	return wakes, from.dissolve()
+}
+
+// mergeable names the entries of from that are to be renamed as they are, and refuses where q has one of the same name.
+func (q *Queue) mergeable(from *Queue) (rest []string, err error) {
+	entries, err := os.ReadDir(from.Project.Dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if name != undoFile && (parts[name] || isTemp(name)) {
+			continue
+		}
+		if !exists(q.Project.Join(name)) {
+			rest = append(rest, name)
+			continue
+		}
+		if name == undoFile {
+			return nil, &Refusal{q.Project.Root, "vx was installed in both, " + from.Project.Root + " and here", "vx uninstall in one of them, then try again"}
+		}
+		return nil, &Refusal{q.Project.Root, fmt.Sprintf("both it and %s have %q", from.Project.Root, name), "look into " + q.Project.Dir}
+	}
+	return rest, nil
+}
+
+// takeDeliveries takes over deliveries that have not ended; whoever settles next judges them.
+func (q *Queue) takeDeliveries(from *Queue) error {
+	for _, stage := range []string{".claimed", ".emitted"} {
+		tokens, err := readNames(from.join(stage))
+		if err != nil {
+			return err
+		}
+		for _, token := range tokens {
+			if err := os.Rename(from.join(stage, token), q.join(stage, token)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// takeWakes takes over what waits, folding it into what waits here, and what lies in .bad. Both locks are held.
+func (q *Queue) takeWakes(from *Queue) (n int, err error) {
+	for _, box := range boxes {
+		names, err := readNames(from.join(box))
+		if err != nil {
+			return n, err
+		}
+		for _, name := range names {
+			path := from.join(box + name)
+			switch {
+			case isWake(name):
+				if err = q.restore(path, box+name); err == nil {
+					n++
+				}
+			case box == "" && queueParts[name]:
+				continue
+			default: // a stranger's file
+				err = keepBeside(path, q.join(box+name))
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return n, err
+			}
+		}
+	}
+	bad, err := readNames(from.join(".bad"))
+	for _, name := range bad {
+		err = errors.Join(err, keepBeside(from.join(".bad", name), q.join(".bad", name)))
+	}
+	return n, err
+}
+
+// keepBeside moves a file, under another name where its own is taken.
+func keepBeside(from, to string) error {
+	err := atomicfile.RenameNew(from, to)
+	if errors.Is(err, fs.ErrExist) {
+		err = os.Rename(from, to+"-"+newToken())
+	}
+	return err
+}
+
+// takeHistory puts the events of from before our own. A crash before the old files are removed tells them twice.
+func (q *Queue) takeHistory(from *Queue) error {
+	var all []byte
+	olds := []string{from.historyFile() + ".1", from.historyFile()}
+	for _, path := range append(olds, q.historyFile()+".1") {
+		data, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		all = append(all, data...)
+	}
+	if len(all) > 0 {
+		if err := atomicfile.Write(q.historyFile()+".1", all, 0o600); err != nil {
+			return err
+		}
+	}
+	for _, path := range olds {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// dissolve removes the directory of a project from which everything was taken. What has come since makes it fail, and
+// stays.
+func (q *Queue) dissolve() error {
+	for _, dir := range []string{q.join(".tmp"), q.Project.Join("clients")} {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	gone := []string{
+		q.join("forum"), q.join(".claimed"), q.join(".emitted"), q.join(".bad"), q.join(".lock"), q.join(),
+		q.Project.Join("history.lock"), q.Project.Join("await.ended"), q.Project.Join("project.lock"),
+	}
+	entries, err := os.ReadDir(q.Project.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if isTemp(e.Name()) {
+			gone = append(gone, q.Project.Join(e.Name()))
+		}
+	}
+	for _, path := range append(gone, q.Project.Join("project.json"), q.Project.Dir) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", filepath.Base(path), err)
+		}
+	}
+	return nil
+}
