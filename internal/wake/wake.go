@@ -5,6 +5,7 @@
 package wake
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/binary"
@@ -136,14 +137,14 @@ func fold(waiting, put Wake) Wake {
 	if put.Detected.Before(waiting.Detected) {
 		earlier, later = put, waiting
 	}
+	// What was folded before may reach further back than one that was detected earlier.
+	began := waiting
+	if put.first().Before(waiting.first()) {
+		began = put
+	}
 	folded := later
-	if earlier.OldStatus != "" {
-		folded.OldStatus = earlier.OldStatus
-	}
-	folded.FirstDetected = earlier.first()
-	if later.first().Before(folded.FirstDetected) {
-		folded.FirstDetected = later.first()
-	}
+	folded.OldStatus = cmp.Or(began.OldStatus, earlier.OldStatus, later.OldStatus)
+	folded.FirstDetected = began.first()
 	folded.Reaps = max(earlier.Reaps, later.Reaps)
 	folded.extra = maps.Clone(earlier.extra)
 	if folded.extra == nil {
