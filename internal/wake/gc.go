@@ -30,20 +30,7 @@ type Garbage struct {
 // could not be removed does not keep it from the rest: the errors are joined.
 func Collect(ctx context.Context, d *state.Dir, older time.Duration, dry bool) ([]Garbage, error) {
 	c := &collector{ctx: ctx, now: time.Now(), older: older, dry: dry}
-	c.awaiters(d)
-	c.interrupted(d.Path(), ".state.json")
-	c.graves(d.Join("projects"))
-	projects, bad := d.Projects()
-	c.errs = append(c.errs, bad...)
-	for _, p := range projects {
-		q := Open(p)
-		if !dry {
-			c.fail(q.Settle(ctx))
-		}
-		if !p.Gone() || !c.project(q) {
-			c.queue(q)
-		}
-	}
+	c.collect(d)
 	return c.found, errors.Join(c.errs...)
 }
 
@@ -60,6 +47,23 @@ type collector struct {
 func (c *collector) fail(err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		c.errs = append(c.errs, err)
+	}
+}
+
+func (c *collector) collect(d *state.Dir) {
+	c.awaiters(d)
+	c.interrupted(d.Path(), func(name string) bool { return strings.HasPrefix(name, ".state.json") })
+	c.graves(d.Join("projects"))
+	projects, bad := d.Projects()
+	c.errs = append(c.errs, bad...)
+	for _, p := range projects {
+		q := Open(p)
+		if !c.dry {
+			c.fail(q.Settle(c.ctx))
+		}
+		if !p.Gone() || !c.project(q) {
+			c.queue(q)
+		}
 	}
 }
 
@@ -125,18 +129,16 @@ func (c *collector) queue(q *Queue) {
 		c.file(b.Path, "a quarantined wake", c.older)
 	}
 	c.file(q.historyFile()+".1", "a rotated history", c.older)
-	c.interrupted(q.join(".tmp"), "")
-	for _, name := range []string{"project.json", "history.jsonl", undoFile} {
-		c.interrupted(q.Project.Dir, "."+name)
-	}
+	c.interrupted(q.join(".tmp"), func(string) bool { return true })
+	c.interrupted(q.Project.Dir, isTemp)
 }
 
-// interrupted removes the entries of a directory whose name begins so, if nobody is at them any more.
-func (c *collector) interrupted(dir, prefix string) {
+// interrupted removes the entries of a directory that are meant, if nobody is at them any more.
+func (c *collector) interrupted(dir string, meant func(name string) bool) {
 	names, err := readNames(dir)
 	c.fail(err)
 	for _, name := range names {
-		if strings.HasPrefix(name, prefix) {
+		if meant(name) {
 			c.file(filepath.Join(dir, name), "left half done by a crash", interrupted)
 		}
 	}

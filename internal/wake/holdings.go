@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,13 +24,14 @@ type Holdings struct {
 	Changed   time.Time `json:"changed"` // when anything in it changed last
 }
 
-// undoFile is the installer's, named here because it must not be lost or overwritten.
-const undoFile = "install.json"
+// undoFiles are the installer's, named here because they must not be lost or overwritten.
+var undoFiles = []string{"install.json", "install-local.json"}
 
 // parts are the entries of a project's directory that this build knows.
 var parts = map[string]bool{
 	"project.json": true, "project.lock": true, "wakes": true, "history.jsonl": true, "history.jsonl.1": true,
-	"history.lock": true, "clients": true, "await.ended": true, undoFile: true,
+	"history.lock": true, "clients": true, "await.ended": true,
+	"install.json": true, "install.json.lock": true, "install-local.json": true, "install-local.json.lock": true,
 }
 
 // queueParts are the entries of the queue's directory that are no wakes.
@@ -69,7 +71,7 @@ func (h *Holdings) count(rel string, e fs.DirEntry) error {
 	at := strings.Split(rel, string(filepath.Separator))
 	name := at[len(at)-1]
 	switch {
-	case len(at) == 1 && name == undoFile:
+	case len(at) == 1 && slices.Contains(undoFiles, name):
 		h.Undo = true
 	case len(at) == 1 && !parts[name] && !isTemp(name):
 		return h.unknown(rel, e)
@@ -107,7 +109,12 @@ func isClaimed(at []string) bool {
 
 // isTemp reports whether a name is one that a file has until it is whole, and that a crash may leave.
 func isTemp(name string) bool {
-	return strings.HasPrefix(name, ".project.json") || strings.HasPrefix(name, "."+undoFile) || strings.HasPrefix(name, ".history.jsonl")
+	for _, whole := range []string{".project.json", ".history.jsonl", ".install.json", ".install-local.json"} {
+		if strings.HasPrefix(name, whole) {
+			return true
+		}
+	}
+	return false
 }
 
 // Empty reports whether nothing would be lost with the directory but its past and this machine's choices.

@@ -82,7 +82,7 @@ func TestHoldingsCountWhatMayNotBeLost(t *testing.T) {
 	put(t, q, Wake{Title: "c"})
 	put(t, q, Wake{Kind: KindForum, Title: "d"})
 	drop(t, q, ".bad/x.json", "{")
-	for _, name := range []string{undoFile, "clients/1-2.json", "tasks/1.json", "wakes/notes.txt", ".project.json123"} {
+	for _, name := range []string{"install-local.json", "install.json.lock", "clients/1-2.json", "tasks/1.json", "wakes/notes.txt", ".project.json123"} {
 		path := q.Project.Join(name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("12345"), 0o600)); err != nil {
 			t.Fatal(err)
@@ -154,6 +154,10 @@ func TestAMovedProjectKeepsItsState(t *testing.T) {
 	if err := q.Project.Update(func(c *state.Config) { c.Await = "always" }); err != nil {
 		t.Fatal(err)
 	}
+	undo := `{"path":"/home/u/my shop/.claude/settings.local.json"}`
+	if err := os.WriteFile(q.Project.Join("install-local.json"), []byte(undo), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	before := len(events(t, q))
 	m, err := Move(t.Context(), q.Project, "/srv/shop")
 	want(t, "moved", m, Moved{From: q.Project.Root, To: "/srv/shop"})
@@ -169,6 +173,10 @@ func TestAMovedProjectKeepsItsState(t *testing.T) {
 	c, err := to.Project.Config()
 	if err != nil || c.Await != "always" || c.Path != "/srv/shop" {
 		t.Errorf("config: %+v, %v", c, err)
+	}
+	data, err := os.ReadFile(to.Project.Join("install-local.json"))
+	if err != nil || !strings.Contains(string(data), `"/srv/shop/.claude/settings.local.json"`) {
+		t.Errorf("the undo: %s, %v", data, err)
 	}
 	if exists(q.Project.Dir) || len(events(t, to)) != before {
 		t.Errorf("the old directory is there: %v; %d events of %d", exists(q.Project.Dir), len(events(t, to)), before)
@@ -194,8 +202,8 @@ func TestAMoveIntoAPlaceWithStateMergesBoth(t *testing.T) {
 	if d != nil {
 		t.Fatal("claimed from an empty queue")
 	}
-	undo := q.Project.Join(undoFile)
-	if err := os.WriteFile(undo, []byte("undo"), 0o600); err != nil {
+	undo := q.Project.Join("install.json")
+	if err := os.WriteFile(undo, []byte(`{"path":"/home/u/my shop/.claude/settings.json","made":true}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	had := len(events(t, q)) + len(events(t, to))
@@ -218,9 +226,11 @@ func TestAMoveIntoAPlaceWithStateMergesBoth(t *testing.T) {
 	if len(l.Bad) != 2 || !exists(to.join("torn.json")) || !exists(to.join("notes.txt")) {
 		t.Errorf("bad: %v; torn file: %v, stranger's: %v", l.Bad, exists(to.join("torn.json")), exists(to.join("notes.txt")))
 	}
-	if data, err := os.ReadFile(to.Project.Join(undoFile)); string(data) != "undo" {
-		t.Errorf("the undo: %q, %v", data, err)
+	data, err := os.ReadFile(to.Project.Join("install.json"))
+	if err != nil {
+		t.Error(err)
 	}
+	want(t, "the undo", string(data), "{\n  \"made\": true,\n  \"path\": \"/srv/shop/.claude/settings.json\"\n}\n")
 	if exists(q.Project.Dir) {
 		t.Errorf("left: %q", tree(t, q.Project.Dir))
 	}
@@ -253,7 +263,7 @@ func TestADeliveryThatHasNotEndedMovesToo(t *testing.T) {
 func TestAMoveThatCannotBeWholeChangesNothing(t *testing.T) {
 	for why, fill := range map[string]func(q, to *Queue) error{
 		"installed in both": func(q, to *Queue) error {
-			return errors.Join(os.WriteFile(q.Project.Join(undoFile), nil, 0o600), os.WriteFile(to.Project.Join(undoFile), nil, 0o600))
+			return errors.Join(os.WriteFile(q.Project.Join("install-local.json"), nil, 0o600), os.WriteFile(to.Project.Join("install-local.json"), nil, 0o600))
 		},
 		`have "tasks"`: func(q, to *Queue) error {
 			return errors.Join(os.Mkdir(q.Project.Join("tasks"), 0o700), os.Mkdir(to.Project.Join("tasks"), 0o700))
@@ -387,9 +397,7 @@ func TestWhatCrashesLeftGoesOnceNobodyCanBeAtIt(t *testing.T) {
 	if err := os.Rename(made.dir, q.join(".tmp", made.Token)); err != nil {
 		t.Fatal(err)
 	}
-	c.interrupted(d.Path(), ".state.json")
-	c.graves(d.Join("projects"))
-	c.queue(q)
+	c.collect(d)
 	var got []string
 	for _, g := range c.found {
 		got = append(got, filepath.Base(g.Path))

@@ -2,11 +2,13 @@ package wake
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"vx/internal/atomicfile"
 	"vx/internal/awaiter"
@@ -41,16 +43,47 @@ func Move(ctx context.Context, old *state.Project, root string) (Moved, error) {
 	if l != nil {
 		defer l.Unlock()
 	}
-	to, err := old.Rename(root)
-	if errors.Is(err, fs.ErrExist) {
-		to, m.Merged = old.State().Project(root), true
+	to := old.State().Project(root)
+	if m.Merged = to.Dir != old.Dir && exists(to.Dir); m.Merged {
 		m.Wakes, err = Open(to).takeOver(ctx, from)
+	} else if err = rebaseUndo(old, root); err == nil {
+		_, err = old.Rename(root)
 	}
 	if err != nil {
 		return m, fmt.Errorf("move: %w", err)
 	}
 	awaiter.Ring(to.State(), to)
 	return m, nil
+}
+
+// rebaseUndo makes the installer's records name the settings files in the project's new place, so that vx uninstall
+// believes them there.
+func rebaseUndo(p *state.Project, root string) error {
+	for _, name := range undoFiles {
+		data, err := os.ReadFile(p.Join(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var path string
+		fields := map[string]json.RawMessage{}
+		if err != nil || json.Unmarshal(data, &fields) != nil || json.Unmarshal(fields["path"], &path) != nil {
+			continue // the installer takes it for none
+		}
+		rest, err := filepath.Rel(p.Root, path)
+		if err != nil || !filepath.IsLocal(rest) {
+			continue
+		}
+		if fields["path"], err = json.Marshal(filepath.Join(root, rest)); err == nil {
+			data, err = json.MarshalIndent(fields, "", "  ")
+		}
+		if err == nil {
+			err = atomicfile.Write(p.Join(name), append(data, '\n'), 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // takeOver moves everything that from holds into q. The lock of from is held. Its project.json goes last, so that it stays
@@ -77,6 +110,9 @@ func (q *Queue) takeOver(ctx context.Context, from *Queue) (wakes int, err error
 	if err := q.takeHistory(from); err != nil {
 		return wakes, err
 	}
+	if err := rebaseUndo(from.Project, q.Project.Root); err != nil {
+		return wakes, err
+	}
 	for _, name := range rest {
 		if err := os.Rename(from.Project.Join(name), q.Project.Join(name)); err != nil {
 			return wakes, err
@@ -96,14 +132,15 @@ func (q *Queue) mergeable(from *Queue) (rest []string, err error) {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if name != undoFile && (parts[name] || isTemp(name)) {
+		undo := slices.Contains(undoFiles, name)
+		if !undo && (parts[name] || isTemp(name)) {
 			continue
 		}
 		if !exists(q.Project.Join(name)) {
 			rest = append(rest, name)
 			continue
 		}
-		if name == undoFile {
+		if undo {
 			return nil, &Refusal{q.Project.Root, "vx was installed in both, " + from.Project.Root + " and here", "vx uninstall in one of them, then try again"}
 		}
 		return nil, &Refusal{q.Project.Root, fmt.Sprintf("both it and %s have %q", from.Project.Root, name), "look into " + q.Project.Dir}
@@ -202,6 +239,7 @@ func (q *Queue) dissolve() error {
 	gone := []string{
 		q.join("forum"), q.join(".claimed"), q.join(".emitted"), q.join(".bad"), q.join(".lock"), q.join(),
 		q.Project.Join("history.lock"), q.Project.Join("await.ended"), q.Project.Join("project.lock"),
+		q.Project.Join("install.json.lock"), q.Project.Join("install-local.json.lock"),
 	}
 	entries, err := os.ReadDir(q.Project.Dir)
 	if err != nil {
