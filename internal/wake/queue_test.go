@@ -139,7 +139,7 @@ func TestAnOlderProducerNeverHidesANewerOne(t *testing.T) {
 	late := put(t, q, Wake{Key: "k", Title: "second", OldStatus: "b", Detected: t1.Add(time.Hour)})
 	want(t, "what waits", titles(list(t, q).Waiting), []string{"third"})
 	want(t, "what Put returns", late.Title, "third")
-	want(t, "old status", late.OldStatus, "b")
+	want(t, "old status", late.OldStatus, "a")
 }
 
 func TestUnknownFieldsSurviveEveryRewrite(t *testing.T) {
