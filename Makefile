@@ -1,7 +1,7 @@
 # Targets that a person runs. `make help` lists them; .ci/run puts them together.
 
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS  := -s -w -X main.version=$(VERSION)
+LDFLAGS  := -s -w -X main.release=$(VERSION)
 GOBUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
 BINDIR   ?= $(HOME)/.local/bin
 FUZZTIME ?= 30s
