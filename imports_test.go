@@ -1,0 +1,144 @@
+package vx_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// anything is the rule of a program that stands around the others.
+var anything = []string{"*"}
+
+// leaves know nothing of wakes and hooks; every package may import them.
+var leaves = []string{"internal/atomicfile", "internal/claude", "internal/lock", "internal/proc", "internal/state"}
+
+// imports says which packages of the module each one may import besides the leaves. What is not here is not allowed:
+// nothing upward, nothing sideways. docs/architecture.md has the picture.
+var imports = map[string][]string{
+	"cmd/vx": anything,
+	"":       nil, // this test
+
+	"install":         {"settings"},
+	"hook":            {"internal/wake", "internal/awaiter", "settings"},
+	"settings":        nil,
+	"internal/doctor": {"install", "hook", "internal/awaiter", "internal/wake"},
+	"internal/status": {"internal/awaiter", "internal/wake", "hook"},
+	"internal/run":    {"internal/wake"},
+	"internal/demo":   {"settings"},
+	"internal/wake":   {"internal/awaiter"},
+
+	"internal/awaiter": nil,
+
+	// Programs that look at vx from outside.
+	"internal/bench":   anything,
+	"internal/torture": anything,
+	"internal/e2e":     anything,
+}
+
+// leafImports is what the leaves may import of the module: each other, in one direction.
+var leafImports = map[string][]string{
+	"internal/atomicfile": nil,
+	"internal/lock":       nil,
+	"internal/proc":       nil,
+	"internal/claude":     {"internal/proc"},
+	"internal/state":      {"internal/atomicfile", "internal/lock"},
+}
+
+// listed is a package as `go list` has it.
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+func (p listed) name() string { return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, "vx"), "/") }
+
+// packages are those of the module on one system, with the tests on the real client.
+func packages(t *testing.T, goos string) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-tags", "e2e", "-json=ImportPath,Imports,Deps", "./...")
+	cmd.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0")
+	cmd.Stderr = t.Output()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// forEachSystem runs the test with the module's packages on each system that vx runs on.
+func forEachSystem(t *testing.T, test func(t *testing.T, all []listed)) {
+	for _, goos := range []string{"linux", "darwin"} {
+		t.Run(goos, func(t *testing.T) { test(t, packages(t, goos)) })
+	}
+}
+
+func TestPackagesImportOnlyWhatTheRuleAllows(t *testing.T) {
+	forEachSystem(t, func(t *testing.T, all []listed) {
+		for _, p := range all {
+			allowed, known := imports[p.name()]
+			allowed = append(slices.Clone(allowed), leaves...)
+			if own, leaf := leafImports[p.name()]; leaf {
+				allowed, known = own, true
+			}
+			if !known {
+				t.Errorf("%s is not in the rule", p.ImportPath)
+				continue
+			}
+			for _, path := range p.Imports {
+				name, ours := strings.CutPrefix(path, "vx/")
+				if ours && !slices.Contains(allowed, name) && !slices.Contains(allowed, "*") {
+					t.Errorf("%s imports %s", p.ImportPath, path)
+				}
+			}
+		}
+	})
+}
+
+// The hook runs at the end of every turn of every session, so it must not link what it does not need.
+func TestTheHookIsLight(t *testing.T) {
+	heavy := []string{"net", "net/http", "github.com/alecthomas/kong", "vx/install"}
+	forEachSystem(t, func(t *testing.T, all []listed) {
+		i := slices.IndexFunc(all, func(p listed) bool { return p.ImportPath == "vx/hook" })
+		if i < 0 {
+			t.Fatal("vx/hook is not in the module")
+		}
+		for _, path := range heavy {
+			if slices.Contains(all[i].Deps, path) {
+				t.Errorf("vx/hook depends on %s", path)
+			}
+		}
+	})
+}
+
+// settings is bytes to bytes: whoever reads it can be sure that it harms no file.
+func TestSettingsTouchesNoFiles(t *testing.T) {
+	forEachSystem(t, func(t *testing.T, all []listed) {
+		i := slices.IndexFunc(all, func(p listed) bool { return p.ImportPath == "vx/settings" })
+		if i < 0 {
+			t.Fatal("vx/settings is not in the module")
+		}
+		for _, path := range all[i].Imports {
+			if path == "os" || path == "io/fs" || path == "syscall" || strings.HasPrefix(path, "vx/") {
+				t.Errorf("vx/settings imports %s", path)
+			}
+		}
+	})
+}
