@@ -1,0 +1,137 @@
+package claude
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"vx/internal/proc"
+)
+
+// Session is one session record, sessions/<pid>.json.
+type Session struct {
+	Process   proc.ID // the live process that the record names
+	SessionID string
+	Dir       string // cwd
+	Status    string // "idle", "busy", "shell", "waiting", "" where the version does not write it
+	Version   string
+	Kind      string
+	Entry     string // entrypoint
+}
+
+// SessionOf is the session record of a live process; ok is false when there is none or it names another process.
+func SessionOf(id proc.ID) (s Session, ok bool) {
+	dir, err := ConfigDir()
+	if err != nil || id.PID <= 0 {
+		return Session{}, false
+	}
+	return readSession(filepath.Join(dir, "sessions", strconv.Itoa(id.PID)+".json"), id)
+}
+
+// Sessions are the records whose processes are alive. A record that does not parse is left out.
+func Sessions() []Session {
+	dir, err := ConfigDir()
+	if err != nil {
+		return nil
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "sessions"))
+	if err != nil {
+		return nil
+	}
+	var all []Session
+	for _, e := range entries {
+		id, ok := processOf(e.Name())
+		if !ok {
+			continue
+		}
+		if s, ok := readSession(filepath.Join(dir, "sessions", e.Name()), id); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// processOf is the live process whose session record has this name. Other files in the directory hold secrets
+// (<pid>.<hex>.key) and are none of our business.
+func processOf(name string) (proc.ID, bool) {
+	digits, ok := strings.CutSuffix(name, ".json")
+	pid, err := strconv.Atoi(digits)
+	if !ok || err != nil || strconv.Itoa(pid) != digits {
+		return proc.ID{}, false
+	}
+	id, err := proc.Find(pid)
+	return id, err == nil
+}
+
+// maxRecord is far above what a session record holds (about 1 KB).
+const maxRecord = 1 << 20
+
+// readSession reads the record and compares its process with id: a client that was killed leaves its record, and the pid
+// may be another's now.
+func readSession(path string, id proc.ID) (Session, bool) {
+	var r struct {
+		PID        int    `json:"pid"`
+		ProcStart  string `json:"procStart"`
+		SessionID  string `json:"sessionId"`
+		Dir        string `json:"cwd"`
+		Status     string `json:"status"`
+		Version    string `json:"version"`
+		Kind       string `json:"kind"`
+		Entrypoint string `json:"entrypoint"`
+	}
+	if !readRecord(path, &r) || r.PID != id.PID || !startedAt(id, r.ProcStart) {
+		return Session{}, false
+	}
+	return Session{id, r.SessionID, r.Dir, r.Status, r.Version, r.Kind, r.Entrypoint}, true
+}
+
+// readRecord decodes a session record. The client rewrites it in place, so what does not parse is read again.
+func readRecord(path string, into any) bool {
+	for range 3 {
+		data, err := readSmall(path, maxRecord)
+		if err != nil {
+			return false
+		}
+		if json.Valid(data) {
+			return json.Unmarshal(data, into) == nil
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return false
+}
+
+// readSmall reads a regular file of at most limit bytes; a FIFO in its place does not make it wait.
+func readSmall(path string, limit int64) ([]byte, error) {
+	f, size, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if size > limit {
+		return nil, unix.EFBIG
+	}
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// openRegular opens a file for reading if it is a regular one.
+func openRegular(path string) (f *os.File, size int64, err error) {
+	f, err = os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = &os.PathError{Op: "open", Path: path, Err: unix.EINVAL}
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, fi.Size(), nil
+}

@@ -1,0 +1,14 @@
+package claude
+
+import (
+	"time"
+
+	"vx/internal/proc"
+)
+
+// startedAt reports whether a session record's procStart is the process's start: what ps says of it (lstart, in UTC), to
+// the second. Read in the client's text; never seen on a Mac.
+func startedAt(id proc.ID, procStart string) bool {
+	t, err := time.Parse("Mon Jan _2 15:04:05 2006", procStart)
+	return err == nil && id.Start != 0 && t.Unix() == int64(id.Start/1e6)
+}
