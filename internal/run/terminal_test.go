@@ -1,0 +1,208 @@
+package run
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+func TestTheCommandSeesATerminalOfTheSameSize(t *testing.T) {
+	w := newWorld(t)
+	s := w.onScreen(w.vx(sh("test -t 0 && test -t 1 && test -t 2 && stty size && stty size <&1 && stty size <&2")))
+	s.expect("30 90\r\n30 90\r\n30 90\r\n")
+	if got := s.status(); got != 0 {
+		t.Errorf("exit status %d", got)
+	}
+	if got := w.only().Detail; got != "30 90\n30 90\n30 90" {
+		t.Errorf("the detail is %q", got)
+	}
+}
+
+func TestTheTerminalGetsExactlyWhatTheCommandPrints(t *testing.T) {
+	text := "a\nb\r\nc\rd\r\r\n\te\x1b[31m\r"
+	w := newWorld(t)
+	script := sh("printf '" + strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`, "\x1b", `\033`).Replace(text) + "'; seq 1 20000; echo end")
+	s := w.onScreen(w.vx(script))
+	s.expect("\nend\r\n")
+	s.status()
+	bare := w.onScreen(exec.Command("sh", script.Args[1:]...))
+	bare.expect("\nend\r\n")
+	if got, want := s.shown(), bare.shown(); got != want {
+		t.Errorf("through vx: %d bytes %.60q\nwithout:    %d bytes %.60q", len(got), got, len(want), want)
+	}
+}
+
+func TestOnlyTheStreamOnATerminalSeesOne(t *testing.T) {
+	w := newWorld(t)
+	cmd := w.vx(sh("test -t 1; echo $? >&2; test -t 2; echo $?; exit 0"))
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	s := w.onScreen(cmd)
+	s.expect("1\r\n")
+	if s.status(); stdout.String() != "0\n" {
+		t.Errorf("stdout %q", stdout.String())
+	}
+}
+
+func TestAResizeReachesTheCommand(t *testing.T) {
+	w := newWorld(t)
+	s := w.onScreen(w.vx(sh(`trap 'stty size <&1' WINCH; echo ready; while :; do sleep 0.05; done`)))
+	s.expect("ready")
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 11, Cols: 22}); err != nil {
+		t.Fatal(err)
+	}
+	s.expect("11 22")
+}
+
+func TestModesThatTheCommandSetsThroughItsOutputAreTheTerminalsAndGoWithIt(t *testing.T) {
+	for _, end := range []string{"exit", "kill -9 $$", "kill -9 $PPID"} {
+		t.Run(end, func(t *testing.T) {
+			w := newWorld(t)
+			s := w.onScreen(w.vx(sh("stty raw -echo <&1; echo ready; read x; " + end)))
+			before := s.modes()
+			s.expect("ready")
+			w.eventually("the terminal is raw", func() bool { m := s.modes(); return m.Lflag&(unix.ICANON|unix.ECHO) == 0 })
+			if strings.HasPrefix(end, "kill -9 $P") {
+				return // nobody is left to give it back; the cleanup ends the rest
+			}
+			s.typed("x\n")
+			s.status()
+			if s.modes() != before {
+				t.Errorf("the terminal is left with other modes")
+			}
+		})
+	}
+}
+
+func TestCtrlCReachesTheCommandOnce(t *testing.T) {
+	w := newWorld(t)
+	s := w.onScreen(w.vx(sh(`trap 'echo caught' INT; echo ready; for i in 1 2 3 4 5 6; do sleep 0.2; done; exit 9`)))
+	s.expect("ready")
+	s.typed("\x03")
+	s.expect("caught")
+	if got := s.status(); got != 9 {
+		t.Errorf("exit status %d, want the command's", got)
+	}
+	if n := strings.Count(s.shown(), "caught"); n != 1 {
+		t.Errorf("the command got SIGINT %d times", n)
+	}
+	if got := w.only(); got.NewStatus != "interrupted" || !strings.HasPrefix(got.Outcome, "exit 9") {
+		t.Errorf("the wake is %+v", got)
+	}
+}
+
+func TestCtrlBackslashEndsTheCommandAndVxStillTells(t *testing.T) {
+	w := newWorld(t)
+	s := w.onScreen(w.vx(Command{Args: []string{"sleep", "60"}}))
+	w.eventually("the command runs", func() bool { return children(t, s.cmd.Process.Pid) == 1 })
+	s.typed("\x1c")
+	if got := s.status(); got != 128+int(syscall.SIGQUIT) {
+		t.Errorf("exit status %d", got)
+	}
+	if got := w.only(); got.NewStatus != "interrupted" || !strings.HasPrefix(got.Outcome, "SIGQUIT") {
+		t.Errorf("the wake is %+v", got)
+	}
+}
+
+// shell is an interactive bash in a terminal, in which "vx" is vx run with a command.
+func (w *world) shell(c Command) *screen {
+	w.t.Helper()
+	script := filepath.Join(w.project, "vx")
+	text := "#!/bin/sh\nRUN_TEST='" + strings.ReplaceAll(w.spec(c), "'", `'\''`) + "' exec " + os.Args[0] + "\n"
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	cmd := exec.Command("bash", "--norc", "--noprofile", "--noediting", "-i")
+	cmd.Dir, cmd.Env = w.project, w.env
+	s := w.onScreen(cmd)
+	s.expect("$ ")
+	return s
+}
+
+func TestCtrlZStopsTheJobAndFgGoesOn(t *testing.T) {
+	w := newWorld(t)
+	s := w.shell(sh(`stty -icrnl <&1; echo ready; read x; echo "got $x"; exit 7`))
+	s.typed("./vx\n")
+	s.expect("ready")
+	w.eventually("the command's modes are the terminal's", func() bool { m := s.modes(); return m.Iflag&unix.ICRNL == 0 })
+	s.typed("\x1a")
+	s.expect("Stopped")
+	s.typed("echo the shell is $((40+2))\n")
+	s.expect("the shell is 42")
+	s.typed("fg\n")
+	s.expect("./vx")
+	s.typed("input\n")
+	s.expect("got input")
+	s.typed("echo status $?\n")
+	s.expect("status 7")
+	if got := w.only(); !strings.HasPrefix(got.Outcome, "exit 7") {
+		t.Errorf("the wake is %+v", got)
+	}
+}
+
+func TestACommandThatCatchesCtrlZIsServedOn(t *testing.T) {
+	w := newWorld(t)
+	s := w.shell(sh(`trap 'echo not now' TSTP; echo ready; read x; echo "got $x"`))
+	s.typed("./vx\n")
+	s.expect("ready")
+	s.typed("\x1a")
+	s.typed("input\n")
+	s.expect("got input")
+	s.typed("echo status $?\n")
+	s.expect("status 0")
+}
+
+func TestInTheBackgroundTheTerminalStaysTheShells(t *testing.T) {
+	w := newWorld(t)
+	gate := filepath.Join(w.project, "gate")
+	s := w.shell(sh("stty raw -echo <&1; echo started; while ! test -e " + gate + "; do sleep 0.05; done; echo ended"))
+	before := s.modes()
+	s.typed("./vx &\n")
+	s.expect("started")
+	s.typed("echo typed for the $((40+2))\n")
+	s.expect("typed for the 42")
+	if s.modes() != before {
+		t.Errorf("a job in the background has changed the terminal's modes")
+	}
+	s.typed("touch gate\n")
+	s.expect("ended")
+	s.typed("wait; exit\n")
+	s.status()
+	w.only()
+}
+
+func TestABackgroundCommandThatReadsStopsLikeAnyOtherAndGoesOnInTheForeground(t *testing.T) {
+	w := newWorld(t)
+	s := w.shell(sh(`echo started; read x; echo "got $x"`))
+	s.typed("./vx &\n")
+	s.expect("started")
+	w.eventually("the job is stopped", func() bool {
+		s.typed("jobs\n")
+		return strings.Contains(s.shown(), "Stopped")
+	})
+	s.typed("fg\n")
+	s.typed("input\n")
+	s.expect("got input")
+	s.typed("exit\n")
+	s.status()
+	w.only()
+}
+
+func TestATerminalThatHangsUpIsTold(t *testing.T) {
+	w := newWorld(t)
+	s := w.onScreen(w.vx(sh(`trap 'kill $!; exit 3' HUP; echo ready; sleep 60 & wait`)))
+	s.expect("ready")
+	s.slave.Close()
+	s.master.Close()
+	s.status()
+	if got := w.only(); got.NewStatus != "interrupted" || !strings.Contains(got.Detail, "ready") {
+		t.Errorf("the wake is %+v", got)
+	}
+}
