@@ -21,6 +21,7 @@ type grammar struct {
 		Show wakeShow `cmd:"" help:"Show one wake and what became of it."`
 		Log  wakeLog  `cmd:"" help:"Show what became of every wake, newest last."`
 	} `cmd:"" group:"work" help:"Send wakes, and see what became of them."`
+	Run      runCommand `cmd:"" group:"work" help:"Run a command, and put a wake when it has ended."`
 	Sentinel struct {
 		Await sentinelAwait `cmd:"" help:"Block until there is news, print it, and so start the agent's next turn."`
 		Drain sentinelDrain `cmd:"" help:"Print the news there is now, or nothing."`
