@@ -170,34 +170,47 @@ const chunk = 256 << 10
 // findIn looks for the token between two offsets: as bytes first, then in the rows that hold it.
 func findIn(f io.ReaderAt, from, to int64, token string) (finding, error) {
 	buf, want := make([]byte, chunk), []byte(token)
-	best := nothing
-	line, kept := from, 0 // where the line at hand begins; how much of the last window is still in buf
+	best, kept := nothing, 0 // kept is how much of the last window is still in buf: the token may have begun in it
+	begin := from            // of the line at hand, or of one before it
 	for at := from; at < to; {
 		n, err := f.ReadAt(buf[kept:min(chunk, int64(kept)+to-at)], at)
 		if n == 0 && err != nil {
 			return max(best, unclear), shortage(err)
 		}
-		window, begin := buf[:kept+n], at-int64(kept)
+		window := buf[:kept+n]
 		hit := bytes.Index(window, want)
-		before := window
-		if hit >= 0 {
-			before = window[:hit]
-		}
-		if end := bytes.LastIndexByte(before, '\n'); end >= 0 {
-			line = begin + int64(end) + 1
-		}
 		if hit < 0 {
 			at += int64(n)
 			kept = copy(buf, window[len(window)-min(len(window), len(want)-1):])
 			continue
 		}
+		line, err := lineStart(f, begin, at-int64(kept)+int64(hit))
+		if err != nil {
+			return max(best, unclear), shortage(err)
+		}
 		found, next, err := findAt(f, line, to, want)
 		if best = max(best, found); err != nil || best >= failed {
 			return best, err
 		}
-		at, line, kept = next, next, 0
+		at, begin, kept = next, next, 0
 	}
 	return best, nil
+}
+
+// lineStart is where the line that holds an offset begins, not before from.
+func lineStart(f io.ReaderAt, from, at int64) (int64, error) {
+	buf := make([]byte, 4<<10)
+	for at > from {
+		part := buf[:min(int64(len(buf)), at-from)]
+		if _, err := f.ReadAt(part, at-int64(len(part))); err != nil && err != io.EOF {
+			return 0, err
+		}
+		if end := bytes.LastIndexByte(part, '\n'); end >= 0 {
+			return at - int64(len(part)-end-1), nil
+		}
+		at -= int64(len(part))
+	}
+	return from, nil
 }
 
 // findAt judges the row that begins at an offset and holds the token, and says where the next one begins.
