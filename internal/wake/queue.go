@@ -102,7 +102,8 @@ func (q *Queue) lock(ctx context.Context) (*lock.Lock, error) {
 
 // Put adds a wake, folding it with one of the same key that waits, makes it durable, rings a doorbell and settles what
 // can be settled. Missing fields (schema, id, key, kind, detected_at) are filled in. It returns the wake as it waits
-// now: after folding with a newer one that is the newer one's id. An error means that nothing was added.
+// now: after folding with a newer one that is the newer one's id. An error means that nothing was added, unless it is the
+// sync of the directory that failed: then the wake waits, and only a crash of the whole machine could still lose it.
 func (q *Queue) Put(ctx context.Context, w Wake) (Wake, error) {
 	if err := q.Ensure(); err != nil {
 		return Wake{}, err
