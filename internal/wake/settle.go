@@ -162,8 +162,8 @@ func (d *Delivery) judgeClaimed(ctx context.Context, n *note) error {
 	case claude.TurnStarted, claude.TurnFailed:
 		return d.delivered(receipt)
 	case claude.Absent, claude.Enqueued:
-		if !n.judgeable(d.q.Grace) {
-			return nil
+		if ok, err := d.judgeable(n); err != nil || !ok {
+			return err
 		}
 		if receipt == claude.Enqueued && n.Client.Status() != proc.Gone {
 			return d.sawEnqueued(n)
@@ -181,11 +181,13 @@ func (d *Delivery) judgeEmitted(ctx context.Context, n *note) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case receipt == claude.TurnStarted || receipt == claude.TurnFailed, n.Transcript == "":
+	if receipt == claude.TurnStarted || receipt == claude.TurnFailed || n.Transcript == "" {
 		return d.delivered(receipt)
-	case !n.judgeable(d.q.Grace):
-		return nil
+	}
+	if ok, err := d.judgeable(n); err != nil || !ok {
+		return err
+	}
+	switch {
 	case receipt == claude.NoTranscript:
 		return d.delivered(receipt)
 	case n.Client.Status() == proc.Gone:
@@ -203,13 +205,21 @@ func (d *Delivery) receipt(n *note) (claude.Receipt, error) {
 	return claude.FindReceipt(n.Transcript, n.TranscriptSize, n.Noted, d.Token)
 }
 
-// judgeable reports whether the absence of a receipt means anything yet: the machine was awake for the grace since, and
-// the client is not stopped.
-func (n *note) judgeable(grace time.Duration) bool {
-	if n.Client.Status() == proc.Stopped {
-		return false
+// judgeable reports whether the absence of a receipt means anything yet: the machine was awake for the grace since the
+// note, and the client was not stopped. A client that was needs the grace anew once it goes on.
+func (d *Delivery) judgeable(n *note) (bool, error) {
+	if n.Boot != proc.BootID() {
+		return true, nil
 	}
-	return n.Boot != proc.BootID() || proc.Awake()-n.Awake >= grace
+	since := proc.Awake() - n.Awake
+	if n.Client.Status() == proc.Stopped {
+		if since <= d.q.Grace/2 {
+			return false, nil
+		}
+		n.Awake = proc.Awake()
+		return false, writeNote(d.dir, *n)
+	}
+	return since >= d.q.Grace, nil
 }
 
 func (d *Delivery) delivered(r claude.Receipt) error {

@@ -1,6 +1,7 @@
 package wake
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,8 +43,10 @@ func (tr transcript) row(kind, text string) {
 	case "enqueue":
 		row = map[string]any{"type": "queue-operation", "operation": "enqueue", "content": text}
 	}
-	data, err := json.Marshal(row)
-	if err != nil {
+	var data bytes.Buffer
+	enc := json.NewEncoder(&data)
+	enc.SetEscapeHTML(false) // as the client writes it
+	if err := enc.Encode(row); err != nil {
 		tr.t.Fatal(err)
 	}
 	f, err := os.OpenFile(tr.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -51,7 +54,7 @@ func (tr transcript) row(kind, text string) {
 		tr.t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := f.Write(append(data, '\n')); err != nil {
+	if _, err := f.Write(data.Bytes()); err != nil {
 		tr.t.Fatal(err)
 	}
 }
@@ -236,6 +239,36 @@ func TestAbsenceIsNotJudged(t *testing.T) {
 			want(t, "the wake after its receipt", where(t, q), "gone")
 		})
 	}
+}
+
+func TestAClientThatWasStoppedHasTheGraceAnewOnceItGoesOn(t *testing.T) {
+	q := open(t)
+	tr := newTranscript(t)
+	id, cmd := client(t)
+	d := emit(t, q, Recipient{Client: id, Transcript: tr.path})
+	n, err := readNote(d.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Awake -= time.Hour
+	if err := writeNote(d.dir, *n); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for id.Status() != proc.Stopped {
+		time.Sleep(time.Millisecond)
+	}
+	want(t, "the wake while it is stopped", where(t, q), "emitted")
+	q.Grace = time.Hour // however slow the machine is
+	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	for id.Status() == proc.Stopped {
+		time.Sleep(time.Millisecond)
+	}
+	want(t, "the wake when it has just gone on", where(t, q), "emitted")
 }
 
 func TestALiveOwnerIsNeverRobbed(t *testing.T) {
