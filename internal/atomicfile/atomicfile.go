@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/google/renameio/v2"
 )
@@ -65,8 +66,9 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 }
 
 // Replace is Write that refuses with ErrChanged when the file's content is not old any more. Where the system can
-// exchange two files in one step, a change that came between the comparison and the write is found and put back;
-// elsewhere that window (microseconds) remains.
+// exchange two files in one step, a change that came between the comparison and the write is found and put back; on Linux
+// so is one that another program, with the file open for writing, is about to make. Elsewhere these windows remain:
+// microseconds between comparison and rename, and a program that opened the file before and writes to it afterwards.
 func Replace(path string, old, data []byte, mode fs.FileMode) error {
 	target, err := follow(path)
 	if err != nil {
@@ -76,40 +78,80 @@ func Replace(path string, old, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer t.Cleanup()
-	now, err := os.ReadFile(target)
+	if err = replace(t, target, old, data); err != nil {
+		err = fmt.Errorf("write %s: %w", path, err)
+	}
+	if _, kept := errors.AsType[*keptError](err); kept {
+		return err
+	}
+	t.Cleanup()
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	if !bytes.Equal(now, old) {
-		return fmt.Errorf("write %s: %w", path, ErrChanged)
-	}
-	err = exchangeAndCompare(t, target, old)
-	if errors.Is(err, errors.ErrUnsupported) {
-		if err = before("rename", target); err == nil {
-			err = t.CloseAtomicallyReplace()
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return err
 	}
 	return SyncDir(filepath.Dir(target))
 }
 
-// exchangeAndCompare swaps the prepared file in and looks at what came out: a foreign change goes back in its place.
-func exchangeAndCompare(t *renameio.PendingFile, target string, old []byte) error {
-	if err := Exchange(t.Name(), target); err != nil {
+func replace(t *renameio.PendingFile, target string, old, data []byte) error {
+	now, err := os.ReadFile(target)
+	if err != nil {
 		return err
 	}
-	out, err := os.ReadFile(t.Name())
-	if err == nil && bytes.Equal(out, old) {
-		return nil // Cleanup removes the old content with the temporary name
+	if !bytes.Equal(now, old) {
+		return ErrChanged
 	}
-	if back := Exchange(t.Name(), target); back != nil {
-		return errors.Join(ErrChanged, err, back)
+	// Synced already; and to be seen as open for writing by others alone.
+	if err := t.File.Close(); err != nil {
+		return err
 	}
-	return errors.Join(ErrChanged, err)
+	err = exchangeAndCompare(t.Name(), target, old, data)
+	if errors.Is(err, errors.ErrUnsupported) {
+		if err = before("rename", target); err == nil {
+			err = os.Rename(t.Name(), target)
+		}
+	}
+	return err
 }
+
+// exchangeAndCompare swaps the prepared file in and looks at what came out: a foreign change goes back in its place. So
+// does what that brings out if it is not what we had put there: somebody wrote again, and the latest write is to stay.
+func exchangeAndCompare(temp, target string, old, data []byte) error {
+	if err := Exchange(temp, target); err != nil {
+		return err
+	}
+	out, quiet, err := readQuiet(temp)
+	if err == nil && quiet && bytes.Equal(out, old) {
+		return nil // the old content is removed with the temporary name
+	}
+	readable := err == nil
+	put := data
+	for range 1000 { // each further time somebody has written within a millisecond
+		if back := Exchange(temp, target); back != nil {
+			return &keptError{temp, errors.Join(err, back)}
+		}
+		back, quiet, readErr := readQuiet(temp)
+		switch {
+		case readErr == nil && quiet && bytes.Equal(back, put):
+			return errors.Join(ErrChanged, err)
+		case readErr != nil || !readable:
+			return &keptError{temp, errors.Join(err, readErr)}
+		}
+		put, out = out, back
+		time.Sleep(time.Millisecond)
+	}
+	return &keptError{temp, ErrChanged}
+}
+
+// A keptError is a foreign change that could not be put back. It stays under the temporary name.
+type keptError struct {
+	path string
+	err  error
+}
+
+func (e *keptError) Error() string {
+	return fmt.Sprintf("changed by another program meanwhile; that change is kept in %s: %v", e.path, e.err)
+}
+
+func (e *keptError) Unwrap() error { return e.err }
 
 // prepare writes data to a synced temporary file beside target, with target's mode and owner where target exists.
 func prepare(target string, data []byte, mode fs.FileMode) (*renameio.PendingFile, error) {
