@@ -99,6 +99,12 @@ func (u *Undo) revert(b []byte, d *doc) ([]byte, bool) {
 	return out, verify(out, 0) == nil
 }
 
+// Empty reports whether b is a settings file that says nothing: blank, or an empty object.
+func Empty(b []byte) bool {
+	d, err := parse(b)
+	return err == nil && (d.blank || len(d.root.items) == 0)
+}
+
 // verify is the last look before bytes leave the package: they are JSON, and hold as many entries of ours as they should,
 // right ones. It is what makes a fault of the splices harmless.
 func verify(out []byte, own int) error {

@@ -318,3 +318,14 @@ func TestOtherSpellingsOfARightValueAreRight(t *testing.T) {
 		t.Errorf("%v, %s", err, out)
 	}
 }
+
+func TestAFileThatSaysNothingIsEmpty(t *testing.T) {
+	for in, want := range map[string]bool{
+		"": true, "\n": true, byteOrderMark: true, "{}": true, byteOrderMark + "{ \n}\n": true,
+		`{"a":1}`: false, "[]": false, "{": false, "null": false,
+	} {
+		if Empty([]byte(in)) != want {
+			t.Errorf("Empty(%q) = %v", in, !want)
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package install
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"vx/internal/atomicfile"
+	"vx/internal/lock"
+	"vx/internal/state"
+	"vx/settings"
+)
+
+// A Touched is a file or folder that was changed, or made, or removed.
+type Touched struct {
+	Path string // absolute
+	How  string // "made", "changed", "removed"
+}
+
+// An applier carries a plan out.
+type applier struct {
+	dir     *state.Dir
+	root    string
+	touched []Touched
+}
+
+// note lists what was touched, each path once.
+func (a *applier) note(how, path string) {
+	for _, t := range a.touched {
+		if t.Path == path {
+			return
+		}
+	}
+	a.touched = append(a.touched, Touched{path, how})
+}
+
+// Apply carries the plan out, and returns what was touched, also when it could not go through to the end. A file that
+// another program changes meanwhile keeps that change: the edit is made again on what is there then. Dir may be nil for an
+// uninstall where there is no state directory.
+func (p *Plan) Apply(ctx context.Context, dir *state.Dir) ([]Touched, error) {
+	a := &applier{dir: dir, root: p.root}
+	err := a.apply(ctx, p)
+	return a.touched, err
+}
+
+func (a *applier) apply(ctx context.Context, p *Plan) error {
+	if p.Await != "" {
+		if err := a.ensureProject(); err != nil {
+			return err
+		}
+		if err := a.await(p.Await); err != nil {
+			return err
+		}
+	}
+	for _, e := range p.Edits {
+		if e.Scope != User && e.action != remove {
+			if err := a.ensureProject(); err != nil {
+				return err
+			}
+		}
+		if err := a.edit(ctx, e.File, e.action); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensureProject makes the project's part of the state directory, where the undo is kept.
+func (a *applier) ensureProject() error {
+	project := a.dir.Project(a.root)
+	_, err := os.Lstat(project.Dir)
+	if ensured := project.Ensure(); ensured != nil {
+		return ensured
+	}
+	if err != nil {
+		a.note("made", project.Dir)
+	}
+	return nil
+}
+
+func (a *applier) await(choice string) error {
+	project := a.dir.Project(a.root)
+	if choice == "herdr" { // what holds without a choice
+		choice = ""
+	}
+	if err := project.Update(func(c *state.Config) { c.Await = choice }); err != nil {
+		return err
+	}
+	a.note("changed", project.Join("project.json"))
+	return nil
+}
+
+// How long an edit is tried again, because another program keeps changing the file.
+const (
+	patience = 5 * time.Second
+	pause    = 5 * time.Millisecond
+)
+
+// edit makes the edit on what is in the file now, and again as long as somebody else changes it in the middle. Of several
+// vx that edit one file at once, one works at a time, so that the record is of the edit that was made.
+func (a *applier) edit(ctx context.Context, f File, action action) error {
+	unlock, err := a.lock(ctx, f)
+	if err != nil {
+		return f.error(err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		e, err := planEdit(a.dir, a.root, f, action)
+		if err != nil || e == nil {
+			return err
+		}
+		err = a.try(e)
+		if !errors.Is(err, atomicfile.ErrChanged) {
+			return f.error(err)
+		}
+		select {
+		case <-ctx.Done():
+			return f.error(err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// lock is held beside the record. Where the state directory has nothing of the project there is no record, and uninstall
+// makes none.
+func (a *applier) lock(ctx context.Context, f File) (unlock func() error, err error) {
+	path := recordPath(a.dir, a.root, f)
+	if _, err := os.Stat(filepath.Dir(path)); path == "" || errors.Is(err, fs.ErrNotExist) {
+		return func() error { return nil }, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 6*patience)
+	defer cancel()
+	l, err := lock.Wait(ctx, path+".lock")
+	if err != nil {
+		return nil, err
+	}
+	return l.Unlock, nil
+}
+
+// try makes an edit once. The error is ErrChanged if the file is not what the edit was planned for any more.
+func (a *applier) try(e *Edit) error {
+	switch {
+	case e.Removes:
+		return a.removeFile(e)
+	case e.Makes:
+		return a.makeFile(e)
+	}
+	if e.undo != nil {
+		if err := a.keep(record{Path: e.Path, Undo: e.undo}, e.File); err != nil {
+			return err
+		}
+	}
+	err := atomicfile.Replace(e.Path, e.Old, e.New, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return changed(err)
+	}
+	if err == nil {
+		err = e.verify()
+	}
+	if err != nil {
+		return err
+	}
+	a.note("changed", e.Path)
+	return a.forget(e)
+}
+
+// changed marks an error as the doing of another program.
+func changed(err error) error { return fmt.Errorf("%w: %w", atomicfile.ErrChanged, err) }
+
+// makeFile makes the file, and its folder if that is missing, which does not stay behind without the file.
+func (a *applier) makeFile(e *Edit) (err error) {
+	folder := filepath.Dir(e.Path)
+	madeDir := false
+	switch err := os.Mkdir(folder, 0o777); {
+	case err == nil:
+		madeDir = true
+	case !errors.Is(err, fs.ErrExist):
+		return err
+	}
+	defer func() {
+		if err != nil && madeDir {
+			syscall.Rmdir(folder)
+		}
+	}()
+	fi, err := os.Stat(folder)
+	if err != nil {
+		return err
+	}
+	if err := a.keep(record{Path: e.Path, Made: true, MadeDir: madeDir, Undo: e.undo}, e.File); err != nil {
+		return err
+	}
+	// As open to others as its folder is.
+	err = atomicfile.Create(e.Path, e.New, fi.Mode().Perm()&0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return changed(err)
+	}
+	if err == nil {
+		err = e.verify()
+	}
+	if err != nil {
+		return err
+	}
+	if madeDir {
+		a.note("made", folder)
+	}
+	a.note("made", e.Path)
+	return nil
+}
+
+// removeFile removes a file that init made and that says nothing without our entry. It is moved aside first and looked at:
+// what somebody wrote to it meanwhile goes back in its place.
+func (a *applier) removeFile(e *Edit) error {
+	aside := filepath.Join(filepath.Dir(e.Path), "."+filepath.Base(e.Path)+"."+randomName())
+	if err := atomicfile.RenameNew(e.Path, aside); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return changed(err)
+		}
+		return err
+	}
+	data, err := os.ReadFile(aside)
+	if err != nil || string(data) != string(e.Old) {
+		if back := atomicfile.RenameNew(aside, e.Path); back != nil {
+			return fmt.Errorf("what it held is in %s: %w", aside, errors.Join(err, back))
+		}
+		return changed(errors.Join(errors.New("not as it was read"), err))
+	}
+	if err := os.Remove(aside); err != nil {
+		return err
+	}
+	a.note("removed", e.Path)
+	if folder := filepath.Dir(e.Path); e.made.MadeDir {
+		// Not if anything else is in it, or if it is a symlink by now.
+		if syscall.Rmdir(folder) == nil {
+			a.note("removed", folder)
+		}
+	}
+	return a.forget(e)
+}
+
+func randomName() string {
+	var b [4]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// verify reads the file once more. Another program's write that took ours out again is a change like any other.
+func (e *Edit) verify() error {
+	now, _, err := e.read()
+	if err != nil {
+		return err
+	}
+	r, err := settings.Inspect(now)
+	switch {
+	case err != nil:
+		return changed(err)
+	case e.action == remove && len(r.Own) > 0, e.action != remove && !r.Right():
+		return changed(errors.New("written over"))
+	}
+	return nil
+}
+
+// keep writes the record that uninstall will want, before the file that it belongs to.
+func (a *applier) keep(r record, f File) error {
+	path := recordPath(a.dir, a.root, f)
+	how := "changed"
+	if _, err := os.Lstat(path); err != nil {
+		how = "made"
+	}
+	if err := r.write(path); err != nil {
+		return err
+	}
+	a.note(how, path)
+	return nil
+}
+
+// forget removes the record after an uninstall.
+func (a *applier) forget(e *Edit) error {
+	if e.action != remove {
+		return nil
+	}
+	path := recordPath(a.dir, a.root, e.File)
+	removed, err := drop(path)
+	if removed {
+		a.note("removed", path)
+	}
+	return err
+}
+
+// Purge removes all that the state directory has of a project. It is moved aside first, so that no half of it is taken for
+// a project.
+func Purge(project *state.Project) ([]Touched, error) {
+	aside := filepath.Join(filepath.Dir(project.Dir), "."+filepath.Base(project.Dir)+"."+randomName())
+	err := os.Rename(project.Dir, aside)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = os.RemoveAll(aside)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state %s: %w", project.Dir, err)
+	}
+	return []Touched{{project.Dir, "removed"}}, nil
+}

@@ -1,0 +1,112 @@
+// Package install puts the Stop hook into Claude Code's settings files, mends it and takes it out: as a [Plan], which is
+// data, so that it can be shown before it is applied, and applied by the very code that planned it. What the bytes of a file
+// become is settings' business; this package finds the files, writes them, and remembers how to undo it.
+//
+// It asks nobody and prints nothing. A crash leaves each settings file as it was or as planned, never in between. The undo
+// is written before the file that it belongs to: an undo without its change is never used, as it fits no bytes.
+package install
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"vx/internal/claude"
+)
+
+// Scope is which of Claude Code's settings files is meant.
+type Scope string
+
+// The scopes. All apply to a session in the project.
+const (
+	Project Scope = "project" // .claude/settings.json, committed and shared
+	Local   Scope = "local"   // .claude/settings.local.json, this checkout's
+	User    Scope = "user"    // the user's, for every project
+)
+
+// A File is one settings file.
+type File struct {
+	Scope Scope
+	Path  string // absolute
+	Shown string // as a person knows it: from the project's root, or from ~
+}
+
+// Files are the settings files that apply in a project, in the order of the scopes; of no project (root is "") the user's
+// alone.
+func Files(root string) ([]File, error) {
+	var files []File
+	if root != "" {
+		for _, f := range []File{
+			{Project, "", ".claude/settings.json"},
+			{Local, "", ".claude/settings.local.json"},
+		} {
+			f.Path = filepath.Join(root, f.Shown)
+			files = append(files, f)
+		}
+	}
+	dir, err := claude.ConfigDir()
+	if err != nil {
+		return nil, fmt.Errorf("user's settings: %w", err)
+	}
+	path := filepath.Join(dir, "settings.json")
+	return append(files, File{User, path, fromHome(path)}), nil
+}
+
+// fromHome writes a path with ~ where that is shorter.
+func fromHome(path string) string {
+	home, err := os.UserHomeDir()
+	if rest, ok := strings.CutPrefix(path, home+"/"); ok && err == nil && home != "" {
+		return "~/" + rest
+	}
+	return path
+}
+
+// read reads a settings file; exists is false if there is none. Whatever else keeps it from being read is an error: a file
+// that cannot be read is not to be overwritten.
+func (f File) read() (data []byte, exists bool, err error) {
+	fi, err := os.Stat(f.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(f.Path); err == nil {
+			return nil, false, f.error(errors.New("a symlink to a file that is not there"))
+		}
+		return nil, false, nil
+	case err != nil:
+		return nil, false, f.error(err)
+	case !fi.Mode().IsRegular():
+		// Reading a FIFO would wait for ever, and a device is no place for settings.
+		return nil, false, f.error(errors.New("not a regular file"))
+	}
+	data, err = os.ReadFile(f.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, f.error(err)
+	}
+	return data, true, nil
+}
+
+// stamp is when the file was written last; the zero time if that is not known.
+func (f File) stamp() time.Time {
+	fi, err := os.Stat(f.Path)
+	if err != nil {
+		return time.Time{}
+	}
+	return fi.ModTime()
+}
+
+// error names the file as a person knows it, instead of the path that the system names.
+func (f File) error(err error) error {
+	if err == nil {
+		return nil
+	}
+	if pe, ok := errors.AsType[*fs.PathError](err); ok && pe.Path == f.Path {
+		err = pe.Err
+	}
+	return fmt.Errorf("settings %s: %w", f.Shown, err)
+}

@@ -1,0 +1,426 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"vx/internal/state"
+	"vx/settings"
+)
+
+// A world is a home, a state directory and a project of its own.
+type world struct {
+	*testing.T
+	home, root string
+	dir        *state.Dir
+}
+
+func newWorld(t *testing.T) world {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := world{T: t, home: top + "/home", root: top + "/shop"}
+	for _, dir := range []string{w.home + "/.claude", w.root} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", w.home)
+	t.Setenv("CLAUDE_CONFIG_DIR", "")
+	t.Setenv("VEXILLUM_HOME", "")
+	if w.dir, err = state.Open(); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w world) path(name string) string { return filepath.Join(w.root, name) }
+
+func (w world) write(name, data string) {
+	w.Helper()
+	path := w.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w world) read(name string) string {
+	w.Helper()
+	data, err := os.ReadFile(w.path(name))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return string(data)
+}
+
+func (w world) missing(name string) bool {
+	_, err := os.Lstat(w.path(name))
+	return errors.Is(err, os.ErrNotExist)
+}
+
+func (w world) apply(p *Plan, err error) []Touched {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+	touched, err := p.Apply(context.Background(), w.dir)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return touched
+}
+
+func (w world) init(scope Scope) []Touched {
+	w.Helper()
+	return w.apply(Init(w.dir, w.root, scope, ""))
+}
+
+func (w world) uninstall(scope Scope) []Touched {
+	w.Helper()
+	return w.apply(Uninstall(w.dir, w.root, scope))
+}
+
+// right fails the test unless the file holds one right entry.
+func (w world) right(name string) {
+	w.Helper()
+	r, err := settings.Inspect([]byte(w.read(name)))
+	if err != nil || !r.Right() {
+		w.Errorf("%s: %v, %+v", name, err, r.Own)
+	}
+}
+
+const (
+	shared  = ".claude/settings.json"
+	private = ".claude/settings.local.json"
+)
+
+func TestInitMakesWhatIsMissingAndUninstallTakesItAway(t *testing.T) {
+	w := newWorld(t)
+	p, err := Init(w.dir, w.root, Project, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !w.missing(".claude") {
+		t.Fatal("a plan wrote something")
+	}
+	if got := p.Diff(); !strings.HasPrefix(got, "--- /dev/null\n+++ .claude/settings.json\n") || !strings.Contains(got, "+            \"asyncRewake\": true,\n") {
+		t.Errorf("diff:\n%s", got)
+	}
+	if got := p.Summary(); !slices.Equal(got, []string{"make, with its folder, .claude/settings.json"}) {
+		t.Errorf("summary: %q", got)
+	}
+	project := w.dir.Project(w.root)
+	got := w.apply(p, nil)
+	want := []Touched{{project.Dir, "made"}, {project.Join("install.json"), "made"}, {w.path(".claude"), "made"}, {w.path(shared), "made"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("touched %v\nwant %v", got, want)
+	}
+	w.right(shared)
+
+	if p, err := Init(w.dir, w.root, Project, ""); err != nil || !p.Empty() {
+		t.Errorf("a second init has something to do: %v, %q", err, p.Summary())
+	}
+	p, err = Uninstall(w.dir, w.root, "")
+	if err != nil || !strings.HasPrefix(p.Diff(), "--- .claude/settings.json\n+++ /dev/null\n") {
+		t.Errorf("%v, diff:\n%s", err, p.Diff())
+	}
+	got = w.apply(p, err)
+	want = []Touched{{w.path(shared), "removed"}, {w.path(".claude"), "removed"}, {project.Join("install.json"), "removed"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("touched %v\nwant %v", got, want)
+	}
+	if !w.missing(".claude") {
+		t.Error("the folder stayed")
+	}
+	if p, err := Uninstall(w.dir, w.root, ""); err != nil || !p.Empty() {
+		t.Errorf("a second uninstall has something to do: %v, %q", err, p.Summary())
+	}
+}
+
+func TestUninstallKeepsAMadeFileOrFolderThatHoldsSomethingElse(t *testing.T) {
+	w := newWorld(t)
+	w.init(Project)
+	w.write(".claude/agents/mine.md", "x")
+	w.uninstall(Project)
+	if !w.missing(shared) || w.read(".claude/agents/mine.md") != "x" {
+		t.Error("want the file gone and the folder kept")
+	}
+
+	w.init(Local)
+	w.write(private, strings.Replace(w.read(private), "{\n", "{\n  \"model\": \"opus\",\n", 1))
+	w.uninstall(Local)
+	if got := w.read(private); got != "{\n  \"model\": \"opus\"\n}\n" {
+		t.Errorf("left %q", got)
+	}
+}
+
+func TestUninstallGivesBackTheBytes(t *testing.T) {
+	for name, old := range map[string]string{
+		"empty file":       "",
+		"blank":            "\n\n",
+		"empty object":     "{ }\n",
+		"empty hooks":      "{\"hooks\": {\n}}",
+		"empty Stop":       "{\"hooks\": {\"Stop\": [ ]}}\r\n",
+		"a user's hook":    "{\"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"mine\"}]}]}}\n",
+		"byte order mark":  "\xef\xbb\xbf{}",
+		"no final newline": "{\n\t\"a\": 1.50\n}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for _, scope := range []Scope{Project, Local} {
+				file := map[Scope]string{Project: shared, Local: private}[scope]
+				w.write(file, old)
+				w.init(scope)
+				w.right(file)
+				w.uninstall(scope)
+				if got := w.read(file); got != old {
+					t.Errorf("%s: got %q, want %q", scope, got, old)
+				}
+			}
+		})
+	}
+}
+
+func TestUninstallWithoutItsStateTakesOnlyOurEntry(t *testing.T) {
+	w := newWorld(t)
+	w.write(shared, "{\n  \"a\": 1,\n  \"hooks\": {}\n}\n")
+	w.init(Project)
+	if err := os.RemoveAll(w.dir.Path()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Uninstall(nil, w.root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Apply(context.Background(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.read(shared); got != "{\n  \"a\": 1\n}\n" {
+		t.Errorf("left %q", got)
+	}
+	if _, err := os.Stat(w.dir.Path()); err == nil {
+		t.Error("uninstall made a state directory")
+	}
+}
+
+func TestASymlinkModeAndOwnerStay(t *testing.T) {
+	w := newWorld(t)
+	w.write("dotfiles/claude.json", "{\n  \"a\": 1\n}\n")
+	real := w.path("dotfiles/claude.json")
+	if err := os.Chmod(real, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(w.path(".claude"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../dotfiles/claude.json", w.path(shared)); err != nil {
+		t.Fatal(err)
+	}
+	w.init(Project)
+	w.right("dotfiles/claude.json")
+	w.uninstall(Project)
+	if link, err := os.Readlink(w.path(shared)); err != nil || link != "../dotfiles/claude.json" {
+		t.Errorf("the symlink is %q, %v", link, err)
+	}
+	if fi, err := os.Stat(real); err != nil || fi.Mode().Perm() != 0o640 {
+		t.Errorf("mode %v, %v", fi.Mode(), err)
+	}
+	if got := w.read("dotfiles/claude.json"); got != "{\n  \"a\": 1\n}\n" {
+		t.Errorf("left %q", got)
+	}
+}
+
+func TestAMadeFileIsAsOpenAsItsFolder(t *testing.T) {
+	w := newWorld(t)
+	if err := os.Mkdir(w.path(".claude"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.init(Project)
+	if fi, err := os.Stat(w.path(shared)); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", fi.Mode(), err)
+	}
+	w.uninstall(Project)
+	if w.missing(".claude") || !w.missing(shared) {
+		t.Error("want the folder kept, which init did not make, and the file gone")
+	}
+}
+
+func TestWhatCannotBeReadIsNotWritten(t *testing.T) {
+	for name, c := range map[string]struct {
+		make func(w world) error
+		want string
+	}{
+		"not JSON":         {func(w world) error { w.write(shared, "{ // x\n}"); return nil }, "settings .claude/settings.json: not JSON: comments"},
+		"a folder":         {func(w world) error { return os.MkdirAll(w.path(shared), 0o755) }, "settings .claude/settings.json: not a regular file"},
+		"a device":         {func(w world) error { return link(w, os.DevNull) }, "settings .claude/settings.json: not a regular file"},
+		"a dead symlink":   {func(w world) error { return link(w, "/nowhere/settings.json") }, "settings .claude/settings.json: a symlink to a file that is not there"},
+		"no folder at all": {func(w world) error { w.write(".claude", "x"); return nil }, "settings .claude/settings.json: not a directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if err := c.make(w); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Init(w.dir, w.root, Project, ""); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("Init: %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func link(w world, to string) error {
+	return errors.Join(os.Mkdir(w.path(".claude"), 0o755), os.Symlink(to, w.path(shared)))
+}
+
+func TestUserScopeIsTheClientsOwnFolder(t *testing.T) {
+	w := newWorld(t)
+	w.apply(Init(w.dir, "", User, ""))
+	if _, err := os.Stat(w.home + "/.claude/settings.json"); err != nil {
+		t.Error(err)
+	}
+	p, err := Init(w.dir, w.root, Project, "")
+	if err != nil || !slices.Contains(p.Notes, "the hook is registered in ~/.claude/settings.json too; Claude Code runs it once") {
+		t.Errorf("%v, notes %q", err, p.Notes)
+	}
+	if p, err := Uninstall(w.dir, w.root, ""); err != nil || !p.Empty() ||
+		!slices.Contains(p.Notes, "the hook is registered in ~/.claude/settings.json too: vx uninstall --scope user") {
+		t.Errorf("%v, notes %q", err, p.Notes)
+	}
+	w.apply(Uninstall(w.dir, "", User))
+	if _, err := os.Stat(w.home + "/.claude/settings.json"); err == nil {
+		t.Error("the made file stayed")
+	}
+	t.Setenv("CLAUDE_CONFIG_DIR", w.home+"/elsewhere")
+	w.apply(Init(w.dir, "", User, ""))
+	if _, err := os.Stat(w.home + "/elsewhere/settings.json"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUpgradeMendsWhatIsThereAndAddsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.write(shared, "{}")
+	_, err := Upgrade(w.dir, w.root, "")
+	none, ok := errors.AsType[*NotInstalled](err)
+	if !ok || none.Hint() != "vx init" || none.Error() != "hook: not registered in .claude/settings.json or .claude/settings.local.json" {
+		t.Errorf("%v", err)
+	}
+	w.write(private, `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"vexillum sentinel await"}]}]}}`)
+	touched := w.apply(Upgrade(w.dir, w.root, ""))
+	w.right(private)
+	if w.read(shared) != "{}" || !slices.Contains(touched, Touched{w.path(private), "changed"}) {
+		t.Errorf("touched %v", touched)
+	}
+	if p, err := Upgrade(w.dir, w.root, ""); err != nil || !p.Empty() {
+		t.Errorf("%v, %q", err, p.Summary())
+	}
+	w.uninstall("")
+	if got := w.read(private); got != "{}" {
+		t.Errorf("left %q", got)
+	}
+	w.apply(Init(w.dir, "", User, ""))
+	if _, err := Upgrade(w.dir, w.root, ""); !errors.As(err, &none) || none.Hint() != "vx upgrade --scope user" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAwaitIsThisMachinesChoiceForTheProject(t *testing.T) {
+	w := newWorld(t)
+	w.init(Project)
+	touched := w.apply(Init(w.dir, w.root, Project, "always"))
+	project := w.dir.Project(w.root)
+	if c, err := project.Config(); err != nil || c.Await != "always" {
+		t.Errorf("%v, %+v", err, c)
+	}
+	if !slices.Equal(touched, []Touched{{project.Join("project.json"), "changed"}}) {
+		t.Errorf("touched %v", touched)
+	}
+	if p, err := Init(w.dir, w.root, Project, "always"); err != nil || !p.Empty() {
+		t.Errorf("%v, %q", err, p.Summary())
+	}
+	w.apply(Init(w.dir, w.root, Project, "herdr"))
+	if p, err := Init(nil, w.root, Project, "herdr"); err != nil || p.Await != "" {
+		t.Errorf("%v, %q", err, p.Await)
+	}
+	if c, err := project.Config(); err != nil || c.Await != "" {
+		t.Errorf("%v, %+v", err, c)
+	}
+	if _, err := Init(w.dir, "", User, "always"); err == nil {
+		t.Error("a choice for no project was taken")
+	}
+}
+
+func TestInitSaysWhatKeepsTheHookFromRunning(t *testing.T) {
+	w := newWorld(t)
+	w.write(shared, `{"disableAllHooks":true,"hooks":{"Stop":[{"hooks":[{"type":"command","command":"vx sentinel await","timeout":"1"}]}]}}`)
+	w.write(private, `{"hooks":{"PreToolUse":[{"hooks":[{"command":"x"},{"command":"x"},{"command":"x"},{"command":"x"}]}]}}`)
+	if err := os.WriteFile(w.home+"/.claude/settings.json", []byte("{,}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Init(w.dir, w.root, Project, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const drops = "the entry is dropped, and by Claude Code 2.1.197 every hook"
+	want := []string{
+		".claude/settings.local.json: hooks.PreToolUse[0].hooks[0]: type is missing (line 1, column 35): " + drops,
+		".claude/settings.local.json: hooks.PreToolUse[0].hooks[1]: type is missing (line 1, column 51): " + drops,
+		".claude/settings.local.json: hooks.PreToolUse[0].hooks[2]: type is missing (line 1, column 67): " + drops,
+		".claude/settings.local.json has more of this: vx doctor",
+		"settings ~/.claude/settings.json: not JSON: invalid character ',' looking for beginning of object key string; Claude Code ignores the whole file (line 1, column 2)",
+		".claude/settings.json has disableAllHooks: no hook runs",
+	}
+	if !slices.Equal(p.Notes, want) {
+		t.Errorf("notes:\n%s\nwant:\n%s", strings.Join(p.Notes, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestTheDiffCannotSteerATerminal(t *testing.T) {
+	w := newWorld(t)
+	w.write(shared, "{\r\n  \"a\": \"\u009b31m\u202e\u007f\"\r\n}\r\n")
+	p, err := Init(w.dir, w.root, Project, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Diff(); strings.ContainsAny(got, "\u009b\u202e\u007f\r") || !strings.Contains(got, `\u009b31m\u202e\u007f`) {
+		t.Errorf("diff %q", got)
+	}
+}
+
+func TestOnlyVersionsThatWereSeenToAreTrustedWithANewFolder(t *testing.T) {
+	for version, want := range map[string]bool{
+		"2.1.197": false, "2.1.331": false, "2.1.332": true, "2.1.400": true, "2.2.0": true, "3.0.0": true,
+		"1.9.999": false, "": false, "2.1": false, "2.1.x": false,
+	} {
+		if seesNewFolder(version) != want {
+			t.Errorf("%q: %v", version, !want)
+		}
+	}
+}
+
+func TestPurgeRemovesTheProjectsState(t *testing.T) {
+	w := newWorld(t)
+	w.init(Project)
+	project := w.dir.Project(w.root)
+	touched, err := Purge(project)
+	if err != nil || !slices.Equal(touched, []Touched{{project.Dir, "removed"}}) {
+		t.Errorf("%v, %v", err, touched)
+	}
+	entries, err := os.ReadDir(filepath.Dir(project.Dir))
+	if err != nil || len(entries) > 0 {
+		t.Errorf("%v, left %v", err, entries)
+	}
+	if touched, err := Purge(project); err != nil || len(touched) > 0 {
+		t.Errorf("a second time: %v, %v", err, touched)
+	}
+}
