@@ -16,4 +16,5 @@ require (
 	github.com/tidwall/sjson v1.2.9 // indirect
 	golang.org/x/sys v0.50.0 // indirect
 	golang.org/x/term v0.48.0 // indirect
+	golang.org/x/tools v0.26.0 // indirect
 )

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os/signal"
 	"syscall"
 
@@ -23,20 +22,12 @@ type grammar struct {
 	} `cmd:"" group:"work" help:"Send wakes, and see what became of them."`
 	Run      runCommand `cmd:"" group:"work" help:"Run a command, and put a wake when it has ended."`
 	Sentinel struct {
-		Await sentinelAwait `cmd:"" help:"Block until there is news, print it, and so start the agent's next turn."`
+		Await sentinelAwait `cmd:"" help:"Wait for news, print it, and so start the agent's next turn."`
 		Drain sentinelDrain `cmd:"" help:"Print the news there is now, or nothing."`
 	} `cmd:"" group:"hook" help:"What the Stop hook runs."`
-	Version version `cmd:"" group:"vx" help:"Print the version."`
+	Completion completion `cmd:"" group:"vx" help:"Print a completion script for bash, zsh or fish."`
+	Version    version    `cmd:"" group:"vx" help:"Print the version."`
 }
-
-var groups = kong.Groups{
-	"work": "News:",
-	"hook": "Hook:",
-	"vx":   "vx:",
-}
-
-// errHelp says that help was asked for and has been printed.
-var errHelp = errors.New("help")
 
 // execute parses the command line and runs the command. What a command's Run asks for is made when it asks.
 func execute(args []string, std stdio) error {
@@ -45,11 +36,8 @@ func execute(args []string, std stdio) error {
 		kong.Name("vx"),
 		kong.Description("Wakes an idle coding agent the moment its work elsewhere has ended."),
 		kong.Writers(std.out, std.errw()),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, FlagsLast: true, WrapUpperBound: 80}),
-		kong.Help(func(o kong.HelpOptions, ctx *kong.Context) error {
-			return errors.Join(kong.DefaultHelpPrinter(o, ctx), errHelp)
-		}),
-		groups,
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 80}),
+		kong.Help(printHelp),
 		kong.Bind(std),
 		kong.BindSingletonProvider(interruptible),
 		kong.BindSingletonProvider(state.Open),

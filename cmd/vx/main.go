@@ -22,18 +22,23 @@ func main() {
 
 // run is vx, from its arguments to its exit status. The hook's path is taken before anything is built: it runs at the
 // end of every turn of every session.
-func run(args []string, std stdio) (status int) {
+func run(args []string, std stdio) int {
 	if len(args) == 2 && args[0] == "sentinel" && (args[1] == "await" || args[1] == "drain") {
 		return hook.Main(args[1])
 	}
+	if len(args) > 0 && args[0] == "sentinel" && !isTerminal(std.err) {
+		// What a hook prints to stderr can end up in front of the model.
+		std.err = nil
+	}
+	return guard(std, func() error { return execute(args, std) })
+}
+
+// guard runs a command and reports how it ended, a panic too.
+func guard(std stdio, command func() error) (status int) {
 	defer func() {
 		if r := recover(); r != nil {
 			status = report(std, &internalError{r, debug.Stack()})
 		}
 	}()
-	if len(args) > 0 && args[0] == "sentinel" && !isTerminal(std.err) {
-		// What a hook prints to stderr can end up in front of the model.
-		std.err = nil
-	}
-	return report(std, execute(args, std))
+	return report(std, command())
 }

@@ -35,7 +35,7 @@ const maxStdin = 64 << 10
 func (s *wakeSend) Validate() error {
 	switch {
 	case printable(s.Title) == "":
-		return errors.New("--title: is empty")
+		return errors.New("--title: want what happened, in one line")
 	case s.Expires < 0:
 		return errors.New("--expires: is in the past")
 	}

@@ -103,7 +103,10 @@ func printStory(out io.Writer, s story) {
 	}
 	field("wake", printable(s.ID))
 	field("stage", s.Stage)
-	if w := s.Wake; w != nil {
+	if s.Wake == nil {
+		field("title", printable(s.Events[0].Title))
+	} else {
+		w := s.Wake
 		field("kind", printable(string(w.Kind)))
 		field("key", printable(w.Key))
 		field("title", subject(*w))
