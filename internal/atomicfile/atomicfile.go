@@ -32,13 +32,14 @@ func before(step, path string) error {
 }
 
 // Write replaces the file at path, or makes it with the given mode. A symlink is followed; mode and owner of a file
-// that exists are kept.
+// that exists are kept. After an error the old content stands, but for one: if only the directory could not be synced,
+// the new content does, and a crash may take it back.
 func Write(path string, data []byte, mode fs.FileMode) error {
 	target, err := follow(path)
 	if err != nil {
 		return err
 	}
-	t, err := prepare(target, data, mode)
+	t, err := prepare(target, data, mode, likeExisting)
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,8 @@ func Write(path string, data []byte, mode fs.FileMode) error {
 
 // Create makes the file at path, fs.ErrExist if there is one: of several that try at once one succeeds.
 func Create(path string, data []byte, mode fs.FileMode) error {
-	t, err := prepare(path, data, mode)
+	asItIs := func(*os.File, string) error { return nil }
+	t, err := prepare(path, data, mode, asItIs)
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,7 @@ func Replace(path string, old, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	t, err := prepare(target, data, mode)
+	t, err := prepare(target, data, mode, likeExisting)
 	if err != nil {
 		return err
 	}
@@ -93,6 +95,9 @@ func Replace(path string, old, data []byte, mode fs.FileMode) error {
 
 func replace(t *renameio.PendingFile, target string, old, data []byte) error {
 	now, err := os.ReadFile(target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(ErrChanged, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -153,8 +158,8 @@ func (e *keptError) Error() string {
 
 func (e *keptError) Unwrap() error { return e.err }
 
-// prepare writes data to a synced temporary file beside target, with target's mode and owner where target exists.
-func prepare(target string, data []byte, mode fs.FileMode) (*renameio.PendingFile, error) {
+// prepare writes data to a synced temporary file beside target; finish gives it what else it is to have of target.
+func prepare(target string, data []byte, mode fs.FileMode, finish func(f *os.File, target string) error) (*renameio.PendingFile, error) {
 	fail := func(err error) error { return fmt.Errorf("write %s: %w", target, err) }
 	if err := before("create", target); err != nil {
 		return nil, fail(err)
@@ -168,7 +173,7 @@ func prepare(target string, data []byte, mode fs.FileMode) (*renameio.PendingFil
 		_, err = t.Write(data)
 	}
 	if err == nil {
-		err = likeExisting(t.File, target)
+		err = finish(t.File, target)
 	}
 	if err == nil {
 		err = before("sync", target)
@@ -209,16 +214,44 @@ func likeExisting(f *os.File, target string) error {
 	return f.Chmod(old.Mode().Perm())
 }
 
-// follow is the file that path leads to, through any symlinks; path itself where nothing is there.
+// maxLinks is how many links are followed to a file that does not exist yet; the kernel's own limit.
+const maxLinks = 40
+
+// follow is the file that path leads to, through any symlinks; path itself where nothing is there. A link may lead to a
+// file that is still to be made.
 func follow(path string) (string, error) {
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return path, nil
+	fail := func(err error) (string, error) { return "", fmt.Errorf("write %s: %w", path, err) }
+	at := path
+	for range maxLinks {
+		target, err := filepath.EvalSymlinks(at)
+		if err == nil {
+			return target, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return fail(err)
+		}
+		// Not cleaned before its links are followed: what .. is depends on them.
+		dir, name := filepath.Split(at)
+		if dir == "" {
+			dir = "."
+		}
+		if dir, err = filepath.EvalSymlinks(dir); err != nil {
+			return fail(err)
+		}
+		at = filepath.Join(dir, name)
+		link, err := os.Readlink(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return at, nil
+		case err != nil:
+			return fail(err)
+		case filepath.IsAbs(link):
+			at = link
+		default:
+			at = dir + string(filepath.Separator) + link
+		}
 	}
-	target, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", fmt.Errorf("write %s: %w", path, err)
-	}
-	return target, nil
+	return fail(syscall.ELOOP)
 }
 
 // Exchange swaps two files in one step; errors.ErrUnsupported where the system or the file system cannot.
@@ -235,13 +268,20 @@ func RenameNew(from, to string) error {
 		return err
 	}
 	err := renameNew(from, to)
-	if !errors.Is(err, errors.ErrUnsupported) {
-		return err
+	if errors.Is(err, errors.ErrUnsupported) {
+		return linkNew(from, to)
 	}
+	return err
+}
+
+// linkNew is RenameNew in two steps. Once the new name stands the file may be taken and read, so that a failure to remove
+// the old one is not the caller's: it would do again what is done.
+func linkNew(from, to string) error {
 	if err := os.Link(from, to); err != nil {
 		return err
 	}
-	return os.Remove(from)
+	_ = os.Remove(from)
+	return nil
 }
 
 // SyncDir makes renames in a directory durable.
