@@ -51,10 +51,12 @@ func (p *Plan) Apply(ctx context.Context, dir *state.Dir) ([]Touched, error) {
 }
 
 func (a *applier) apply(ctx context.Context, p *Plan) error {
-	if p.Await != "" {
+	if p.Await != "" || p.Remember {
 		if err := a.ensureProject(); err != nil {
 			return err
 		}
+	}
+	if p.Await != "" {
 		if err := a.await(p.Await); err != nil {
 			return err
 		}
@@ -293,21 +295,4 @@ func (a *applier) forget(e *Edit) error {
 		a.note("removed", path)
 	}
 	return err
-}
-
-// Purge removes all that the state directory has of a project. It is moved aside first, so that no half of it is taken for
-// a project.
-func Purge(project *state.Project) ([]Touched, error) {
-	aside := filepath.Join(filepath.Dir(project.Dir), "."+filepath.Base(project.Dir)+"."+randomName())
-	err := os.Rename(project.Dir, aside)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = os.RemoveAll(aside)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("state %s: %w", project.Dir, err)
-	}
-	return []Touched{{project.Dir, "removed"}}, nil
 }

@@ -186,7 +186,7 @@ type trial struct {
 func (tr trial) plan(w world) (*Plan, error) {
 	switch tr.verb {
 	case "upgrade":
-		return Upgrade(w.dir, w.root, "")
+		return Upgrade(w.dir, w.root, "", "")
 	case "uninstall":
 		return Uninstall(w.dir, w.root, "")
 	}

@@ -56,6 +56,14 @@ func Files(root string) ([]File, error) {
 	return append(files, File{User, path, fromHome(path)}), nil
 }
 
+// Shown writes a path as a person knows it: from the project's root, or from ~.
+func Shown(root, path string) string {
+	if rel, err := filepath.Rel(root, path); err == nil && root != "" && filepath.IsLocal(rel) {
+		return rel
+	}
+	return fromHome(path)
+}
+
 // fromHome writes a path with ~ where that is shorter.
 func fromHome(path string) string {
 	home, err := os.UserHomeDir()

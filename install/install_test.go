@@ -27,7 +27,7 @@ func newWorld(t *testing.T) world {
 		t.Fatal(err)
 	}
 	w := world{T: t, home: top + "/home", root: top + "/shop"}
-	for _, dir := range []string{w.home + "/.claude", w.root} {
+	for _, dir := range []string{w.home + "/.claude", w.root + "/.git"} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestInitMakesWhatIsMissingAndUninstallTakesItAway(t *testing.T) {
 	if got := p.Diff(); !strings.HasPrefix(got, "--- /dev/null\n+++ .claude/settings.json\n") || !strings.Contains(got, "+            \"asyncRewake\": true,\n") {
 		t.Errorf("diff:\n%s", got)
 	}
-	if got := p.Summary(); !slices.Equal(got, []string{"make, with its folder, .claude/settings.json"}) {
+	if got := p.Summary(); !slices.Equal(got, []string{"make the folder and the file .claude/settings.json"}) {
 		t.Errorf("summary: %q", got)
 	}
 	project := w.dir.Project(w.root)
@@ -310,18 +310,18 @@ func TestUserScopeIsTheClientsOwnFolder(t *testing.T) {
 func TestUpgradeMendsWhatIsThereAndAddsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.write(shared, "{}")
-	_, err := Upgrade(w.dir, w.root, "")
+	_, err := Upgrade(w.dir, w.root, "", "")
 	none, ok := errors.AsType[*NotInstalled](err)
 	if !ok || none.Hint() != "vx init" || none.Error() != "hook: not registered in .claude/settings.json or .claude/settings.local.json" {
 		t.Errorf("%v", err)
 	}
 	w.write(private, `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"vexillum sentinel await"}]}]}}`)
-	touched := w.apply(Upgrade(w.dir, w.root, ""))
+	touched := w.apply(Upgrade(w.dir, w.root, "", ""))
 	w.right(private)
 	if w.read(shared) != "{}" || !slices.Contains(touched, Touched{w.path(private), "changed"}) {
 		t.Errorf("touched %v", touched)
 	}
-	if p, err := Upgrade(w.dir, w.root, ""); err != nil || !p.Empty() {
+	if p, err := Upgrade(w.dir, w.root, "", ""); err != nil || !p.Empty() {
 		t.Errorf("%v, %q", err, p.Summary())
 	}
 	w.uninstall("")
@@ -329,7 +329,7 @@ func TestUpgradeMendsWhatIsThereAndAddsNothing(t *testing.T) {
 		t.Errorf("left %q", got)
 	}
 	w.apply(Init(w.dir, "", User, ""))
-	if _, err := Upgrade(w.dir, w.root, ""); !errors.As(err, &none) || none.Hint() != "vx upgrade --scope user" {
+	if _, err := Upgrade(w.dir, w.root, "", ""); !errors.As(err, &none) || none.Hint() != "vx upgrade --scope user" {
 		t.Errorf("%v", err)
 	}
 }
@@ -408,19 +408,35 @@ func TestOnlyVersionsThatWereSeenToAreTrustedWithANewFolder(t *testing.T) {
 	}
 }
 
-func TestPurgeRemovesTheProjectsState(t *testing.T) {
+func TestAProjectThatGitDoesNotShowIsMadeKnown(t *testing.T) {
 	w := newWorld(t)
-	w.init(Project)
-	project := w.dir.Project(w.root)
-	touched, err := Purge(project)
-	if err != nil || !slices.Equal(touched, []Touched{{project.Dir, "removed"}}) {
-		t.Errorf("%v, %v", err, touched)
+	w.root = w.path("packages/a")
+	w.write(shared, "{}")
+	p, err := Init(w.dir, w.root, Project, "")
+	if err != nil || !p.Remember {
+		t.Fatalf("%v, %+v", err, p)
 	}
-	entries, err := os.ReadDir(filepath.Dir(project.Dir))
-	if err != nil || len(entries) > 0 {
-		t.Errorf("%v, left %v", err, entries)
+	w.apply(p, nil)
+	if root, _, err := w.dir.Resolve(w.path(".claude")); err != nil || root != w.root {
+		t.Errorf("found %s, %v", root, err)
 	}
-	if touched, err := Purge(project); err != nil || len(touched) > 0 {
-		t.Errorf("a second time: %v, %v", err, touched)
+	if p, err := Init(w.dir, w.root, Project, ""); err != nil || !p.Empty() {
+		t.Errorf("%v, %q", err, p.Summary())
+	}
+	if p, err := Init(w.dir, w.root, User, ""); err != nil || p.Remember {
+		t.Errorf("%v, %q", err, p.Summary())
+	}
+}
+
+func TestAPathIsShownAsAPersonKnowsIt(t *testing.T) {
+	w := newWorld(t)
+	for path, want := range map[string]string{
+		w.path(shared):          shared,
+		w.home + "/.vexillum/x": "~/.vexillum/x",
+		"/etc/x":                "/etc/x",
+	} {
+		if got := Shown(w.root, path); got != want {
+			t.Errorf("%s: %s", path, got)
+		}
 	}
 }

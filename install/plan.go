@@ -2,10 +2,12 @@ package install
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,9 +17,10 @@ import (
 
 // A Plan is what a command would change. It is made without writing anything.
 type Plan struct {
-	Edits []Edit
-	Await string   // the choice that project.json is to have, "always" or "herdr"; "" leaves it as it is
-	Notes []string // what the user should know, whether or not the plan is applied
+	Edits    []Edit
+	Await    string   // the choice that project.json is to have, "always" or "herdr"; "" leaves it as it is
+	Remember bool     // the project is to be made known, as it could not be found by its git root
+	Notes    []string // what the user should know, whether or not the plan is applied
 
 	root       string
 	in, others []File // the files that were meant, and those that apply beside them
@@ -65,24 +68,22 @@ func Init(dir *state.Dir, root string, scope Scope, await string) (*Plan, error)
 	if err != nil {
 		return nil, err
 	}
-	if len(p.in) == 0 || (await != "" && root == "") {
-		return nil, errors.New("project: none is here")
+	if len(p.in) == 0 {
+		return nil, errNoProject
 	}
-	if await != "" {
-		now, err := awaitOf(dir, root)
-		if err != nil {
-			return nil, err
-		}
-		if now != await {
-			p.Await = await
-		}
+	if scope != User {
+		_, err := os.Lstat(filepath.Join(root, ".git"))
+		p.Remember = err != nil && !known(dir, root)
 	}
-	return p, nil
+	return p, p.choose(dir, await)
 }
 
 // Upgrade plans to mend the entries that are there: in the file of a scope, or with none in the project's files.
-func Upgrade(dir *state.Dir, root string, scope Scope) (*Plan, error) {
+func Upgrade(dir *state.Dir, root string, scope Scope, await string) (*Plan, error) {
 	p, err := newPlan(dir, root, mend, meant(scope))
+	if err == nil {
+		err = p.choose(dir, await)
+	}
 	if err != nil || len(p.Edits) > 0 {
 		return p, err
 	}
@@ -201,18 +202,36 @@ func isPlain(path string) bool {
 	return err == nil && fi.Mode().IsRegular()
 }
 
-func awaitOf(dir *state.Dir, root string) (string, error) {
+var errNoProject = errors.New("project: none is here")
+
+// choose plans the choice, if it is not made already.
+func (p *Plan) choose(dir *state.Dir, await string) error {
+	if await == "" {
+		return nil
+	}
+	if p.root == "" {
+		return errNoProject
+	}
+	now := "herdr" // what holds without a choice
+	if dir != nil {
+		c, err := dir.Project(p.root).Config()
+		if err != nil {
+			return err
+		}
+		now = cmp.Or(c.Await, now)
+	}
+	if now != await {
+		p.Await = await
+	}
+	return nil
+}
+
+func known(dir *state.Dir, root string) bool {
 	if dir == nil {
-		return "herdr", nil
+		return false
 	}
 	c, err := dir.Project(root).Config()
-	if err != nil {
-		return "", err
-	}
-	if c.Await == "" {
-		return "herdr", nil
-	}
-	return c.Await, nil
+	return err == nil && c.Path != ""
 }
 
 // report reads a file for what there is to say about it.
@@ -234,7 +253,23 @@ func (f File) registered() bool {
 }
 
 // Empty tells whether there is nothing to do.
-func (p *Plan) Empty() bool { return len(p.Edits) == 0 && p.Await == "" }
+func (p *Plan) Empty() bool { return len(p.Edits) == 0 && p.Await == "" && !p.Remember }
+
+// Registered are the files, of those that were meant, that hold our entry now, as shown.
+func (p *Plan) Registered() []string {
+	var shown []string
+	for _, f := range p.in {
+		if f.registered() {
+			shown = append(shown, f.Shown)
+		}
+	}
+	return shown
+}
+
+// MakesDir tells whether a folder is to be made.
+func (p *Plan) MakesDir() bool {
+	return slices.ContainsFunc(p.Edits, func(e Edit) bool { return e.MakesDir })
+}
 
 // Summary is the plan in a line for each change.
 func (p *Plan) Summary() []string {
@@ -243,13 +278,16 @@ func (p *Plan) Summary() []string {
 		verb := "change"
 		switch {
 		case e.MakesDir:
-			verb = "make, with its folder,"
+			verb = "make the folder and the file"
 		case e.Makes:
 			verb = "make"
 		case e.Removes:
 			verb = "remove"
 		}
 		lines = append(lines, verb+" "+e.Shown)
+	}
+	if p.Remember {
+		lines = append(lines, "remember "+fromHome(p.root)+" as a project on this machine")
 	}
 	if p.Await != "" {
 		lines = append(lines, fmt.Sprintf("set await to %s for this project on this machine", p.Await))
