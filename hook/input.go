@@ -21,10 +21,10 @@ const (
 
 // input is what Claude Code writes to a hook's stdin.
 type input struct {
-	Session    string `json:"session_id"`
-	Transcript string `json:"transcript_path"`
-	Event      string `json:"hook_event_name"`
-	Active     *bool  `json:"stop_hook_active"` // true in a turn that a wake started
+	Session    string          `json:"session_id"`
+	Transcript string          `json:"transcript_path"`
+	Event      string          `json:"hook_event_name"`
+	Active     json.RawMessage `json:"stop_hook_active"` // true in a turn that a wake started
 }
 
 // claude reports whether it was Claude Code that wrote it. Only then is CLAUDE_* in the environment to be trusted: a
@@ -32,7 +32,7 @@ type input struct {
 func (in input) claude() bool { return in.Session != "" && in.Event != "" }
 
 // prompted reports whether a person's prompt began the turn that ended.
-func (in input) prompted() bool { return in.Active != nil && !*in.Active }
+func (in input) prompted() bool { return string(in.Active) == "false" }
 
 // readInput reads the first JSON value on fd, for a second and a megabyte at most; what follows it stays unread. The
 // zero input where there is none: a terminal, no JSON, or something that never ends.

@@ -6,8 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -63,12 +63,12 @@ func strike(fault string) error {
 	switch name {
 	case "panic":
 		panic("a panic that the test wants")
-	case "overflow":
-		debug.SetMaxStack(1 << 16)
-		overflow(0)
+	case "fatal": // not a panic: nothing recovers from it
+		var mu sync.Mutex
+		mu.Unlock()
 	case "kill":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
+		time.Sleep(time.Hour)
 	case "signals":
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 			syscall.Kill(os.Getpid(), sig)
@@ -89,8 +89,6 @@ func strike(fault string) error {
 	}
 	return nil
 }
-
-func overflow(n int) int { return overflow(n+1) + n }
 
 // A spec is what a client of its own process is to run.
 type spec struct {
@@ -140,7 +138,9 @@ func playDeaf() {
 		panic(err)
 	}
 	fmt.Println("ready")
-	select {}
+	for {
+		time.Sleep(time.Hour)
+	}
 }
 
 func hookCommand(args ...string) *exec.Cmd { return exec.Command(args[0], args[1:]...) }

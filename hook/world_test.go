@@ -109,14 +109,11 @@ func stop(session string, active bool) string {
 
 // A hookProcess is a hook as the client runs it: a session of its own, sockets as its streams.
 type hookProcess struct {
-	cmd         *exec.Cmd
-	in          *os.File // the client's ends
-	stdout      *os.File
-	stderr      *os.File
-	done        sync.WaitGroup
-	outs, errs  bytes.Buffer
-	waited      sync.Once
-	waitedState error
+	cmd            *exec.Cmd
+	in             *os.File // the client's ends
+	stdout, stderr *os.File
+	done           sync.WaitGroup
+	outs, errs     bytes.Buffer
 }
 
 // result is how a hook ended.
@@ -148,9 +145,7 @@ func startHook(cmd *exec.Cmd, input string) (*hookProcess, error) {
 		defer theirs[i].Close()
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -162,14 +157,11 @@ func startHook(cmd *exec.Cmd, input string) (*hookProcess, error) {
 	return h, nil
 }
 
-// read takes in what the hook prints, as the client does all the time.
-func (h *hookProcess) read() {
+// wait takes in what the hook prints, and how it ends. One that does not end is killed, and shows so in its status.
+func (h *hookProcess) wait() result {
+	defer time.AfterFunc(patient, func() { h.cmd.Process.Kill() }).Stop()
 	h.done.Go(func() { io.Copy(&h.outs, h.stdout) })
 	h.done.Go(func() { io.Copy(&h.errs, h.stderr) })
-}
-
-func (h *hookProcess) wait() result {
-	h.read()
 	h.done.Wait()
 	h.cmd.Wait()
 	return result{h.cmd.ProcessState.ExitCode(), h.outs.String(), h.errs.String()}
@@ -226,6 +218,16 @@ func (w *world) put(title string) {
 	w.t.Helper()
 	if _, err := wake.Open(w.project).Put(context.Background(), wake.Wake{Title: title}); err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// terminate ends the project's awaits the polite way.
+func (w *world) terminate() {
+	w.t.Helper()
+	for _, e := range w.awaits() {
+		if err := e.Terminate(); err != nil && !errors.Is(err, proc.ErrGone) {
+			w.t.Fatal(err)
+		}
 	}
 }
 
