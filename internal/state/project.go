@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"vx/internal/atomicfile"
 	"vx/internal/lock"
@@ -86,8 +88,12 @@ func (d *Dir) Projects() ([]*Project, []error) {
 	return all, bad
 }
 
-// Ensure makes the project's directory and its project.json.
+// Ensure makes the project's directory and its project.json. A path that JSON cannot hold is refused: the project would
+// not be found again.
 func (p *Project) Ensure() error {
+	if !utf8.ValidString(p.Root) {
+		return &Error{p.Root, "its name is not valid UTF-8", "rename it"}
+	}
 	if err := os.Mkdir(p.Dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return unusable(p.Dir, err)
 	}
@@ -101,7 +107,7 @@ func (p *Project) Ensure() error {
 	case c.Path == p.Root:
 		return nil
 	case c.Path != "":
-		return &Error{p.Dir, fmt.Sprintf("belongs to %s", c.Path), "vx project move " + shellQuote(c.Path) + " " + shellQuote(p.Root)}
+		return &Error{p.Dir, fmt.Sprintf("belongs to %s", c.Path), "vx project move " + Quote(c.Path) + " " + Quote(p.Root)}
 	}
 	return p.Update(func(c *Config) {})
 }
@@ -145,13 +151,14 @@ func (p *Project) Update(change func(*Config)) error {
 	})
 }
 
+// patience is how long project.json's lock is waited for; it is held for one write.
+const patience = 5 * time.Second
+
 // edit changes the fields of project.json, under its lock.
 func (p *Project) edit(change func(map[string]json.RawMessage) error) error {
-	l, err := lock.Try(p.Join("project.lock"))
-	for wait := 0; errors.Is(err, lock.ErrHeld) && wait < 500; wait++ {
-		time.Sleep(10 * time.Millisecond)
-		l, err = lock.Try(p.Join("project.lock"))
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	l, err := lock.Wait(ctx, p.Join("project.lock"))
 	if err != nil {
 		return unusable(p.Join("project.lock"), err)
 	}

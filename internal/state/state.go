@@ -154,7 +154,7 @@ func checkDir(path string) error {
 		return err
 	}
 	if fi.Mode().Perm()&0o022 != 0 {
-		return &Error{path, fmt.Sprintf("others may write to it (mode %#o)", fi.Mode().Perm()), "chmod 700 " + shellQuote(path)}
+		return &Error{path, fmt.Sprintf("others may write to it (mode %#o)", fi.Mode().Perm()), "chmod 700 " + Quote(path)}
 	}
 	return nil
 }
@@ -206,8 +206,8 @@ func (d *Dir) checkForeign() error {
 	return nil
 }
 
-// shellQuote quotes a path so that a hint can be pasted into a shell.
-func shellQuote(s string) string {
+// Quote writes a path so that a command with it can be pasted into a shell.
+func Quote(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./~") == "" {
 		return s
 	}
