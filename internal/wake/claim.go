@@ -366,6 +366,9 @@ func (q *Queue) restore(path, name string) error {
 	if _, err := q.place(name, w); err != nil {
 		return err
 	}
+	if err := q.syncBox(name); err != nil {
+		return err
+	}
 	return os.Remove(path)
 }
 

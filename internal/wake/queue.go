@@ -100,7 +100,7 @@ func (q *Queue) lock(ctx context.Context) (*lock.Lock, error) {
 	return lock.Wait(ctx, q.join(".lock"))
 }
 
-// Put adds a wake, folding it with one of the same key that waits, makes it durable, rings a doorbell and settles what
+// Put adds a wake, folding it with one of the same key that waits, rings a doorbell, makes it durable and settles what
 // can be settled. Missing fields (schema, id, key, kind, detected_at) are filled in. It returns the wake as it waits
 // now: after folding with a newer one that is the newer one's id. An error means that nothing was added, unless it is the
 // sync of the directory that failed: then the wake waits, and only a crash of the whole machine could still lose it.
@@ -132,13 +132,17 @@ func (q *Queue) Put(ctx context.Context, w Wake) (Wake, error) {
 		return Wake{}, fmt.Errorf("put %s: %w", w.Key, err)
 	}
 	placed, err := q.place(name, w)
+	if err == nil {
+		q.before(Put)
+		q.recordPut(w, placed)
+		// The bell does not wait for the disk: a wake that is delivered meanwhile need not be durable any more.
+		awaiter.Ring(q.Project.State(), q.Project)
+		err = q.syncBox(name)
+	}
 	l.Unlock()
 	if err != nil {
 		return Wake{}, fmt.Errorf("put %s: %w", w.Key, err)
 	}
-	q.before(Put)
-	awaiter.Ring(q.Project.State(), q.Project)
-	q.recordPut(w, placed)
 	// What is old can wait until the bell has rung; a failure to settle is the next one's to try.
 	_ = q.Settle(ctx)
 	return placed, nil
@@ -155,7 +159,7 @@ func (q *Queue) recordPut(w, placed Wake) {
 }
 
 // place puts w at a name of the queue, folding in what waits there. The queue's lock is held, so that only claims and
-// files dropped by a script can come between. It returns the wake that waits there now.
+// files dropped by a script can come between. It returns the wake that waits there now, durable after syncBox.
 func (q *Queue) place(name string, w Wake) (Wake, error) {
 	path := q.join(name)
 	for {
@@ -190,9 +194,12 @@ func (q *Queue) place(name string, w Wake) (Wake, error) {
 			e.Into = placed.ID
 			q.record(e)
 		}
-		return placed, atomicfile.SyncDir(filepath.Dir(path))
+		return placed, nil
 	}
 }
+
+// syncBox makes durable what was renamed to a name of the queue.
+func (q *Queue) syncBox(name string) error { return atomicfile.SyncDir(filepath.Dir(q.join(name))) }
 
 // waiting reads the wake that waits at a name; info is nil when there is none. What cannot be read is moved to .bad: it
 // must not stand in the way of news.
