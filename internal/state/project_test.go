@@ -232,7 +232,7 @@ func TestResolveFindsTheProject(t *testing.T) {
 	check("without a state directory", nil, filepath.Join(repo, "services"), repo, repo)
 
 	api := filepath.Join(repo, "services", "api")
-	for _, known := range []string{api, filepath.Join(h, "src"), filepath.Join(h, "notes")} {
+	for _, known := range []string{api, repo, filepath.Join(h, "src"), filepath.Join(h, "notes")} {
 		if err := d.Project(known).Ensure(); err != nil {
 			t.Fatal(err)
 		}

@@ -168,9 +168,10 @@ func checkOwner(path string, fi fs.FileInfo) error {
 }
 
 // ours are the names at the top of a state directory; with none but these, and no state.json, it is a directory that
-// vx (or a script that drops wakes) was making when it was interrupted.
+// vx (or a script that drops wakes) was making when it was interrupted. state.json itself is there if another vx has made
+// it since it was looked for.
 func ours(name string) bool {
-	return name == "projects" || strings.HasPrefix(name, "sentinel") || strings.HasPrefix(name, "hook.log") ||
+	return name == "projects" || name == "state.json" || strings.HasPrefix(name, "sentinel") || strings.HasPrefix(name, "hook.log") ||
 		name == "install-user.json" || strings.HasPrefix(name, ".")
 }
 

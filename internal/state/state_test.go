@@ -136,16 +136,18 @@ func TestOpenCompletesWhatACrashLeft(t *testing.T) {
 }
 
 func TestManyMayOpenAtOnce(t *testing.T) {
-	home(t)
-	var wg sync.WaitGroup
 	for range 20 {
-		wg.Go(func() {
-			if _, err := Open(); err != nil {
-				t.Error(err)
-			}
-		})
+		home(t)
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				if _, err := Open(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
 	}
-	wg.Wait()
 }
 
 func TestTheDirectoryIsNamedByTheEnvironment(t *testing.T) {
