@@ -37,7 +37,7 @@ func TestARowEndsWithItsLine(t *testing.T) {
 }
 
 func TestDeepNestingIsRefused(t *testing.T) {
-	if _, _, err := readOne(`{"a":`+strings.Repeat("[", 1<<20), token); !errors.Is(err, errForm) {
+	if _, _, err := readOne(`{"a":`+strings.Repeat("[", 1<<20)+strings.Repeat("]", 1<<20)+"}", token); !errors.Is(err, errForm) {
 		t.Errorf("%v, want errForm", err)
 	}
 	if _, _, err := readOne(`{"a":`+strings.Repeat("[", 100)+strings.Repeat("]", 100)+"}", token); err != nil {
