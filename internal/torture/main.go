@@ -1,0 +1,113 @@
+//go:build !windows
+
+// Command torture kills vx's consumers and producers by the thousand and fails the disk under them, and counts what
+// became of every wake:
+//
+//	go run ./internal/torture [-short] [-seed N] [-kills N] [-only kills|faults]
+//
+// Consumers and producers are processes of this same program. They run the code that the hook and `vx wake send` run,
+// and are killed with SIGKILL, half of them at a named step of a wake's life and half at a random moment. This process
+// plays the client: it reads what consumers print and writes the transcript that Claude Code would. It ends with 1 when
+// a wake was lost, torn, invented or told twice, or when a step was hit too rarely for that to mean anything.
+//
+// It works in a scratch directory of its own and kills only what it started. A crash leaves that directory behind.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+)
+
+func main() {
+	// A consumer that panics must not end with a delivery's status.
+	debug.SetTraceback("crash")
+	if len(os.Args) == 3 && os.Args[1] == childArg {
+		os.Exit(child(os.Args[2]))
+	}
+	os.Exit(run(os.Args[1:]))
+}
+
+// plan is what one run does.
+type plan struct {
+	consumers, producers int // SIGKILLs
+	perStep              int // of the consumers' steps that matter, each is hit at least so often
+	projects             int
+	seed                 uint64
+	short, verbose       bool
+}
+
+// The full run's numbers, and how much less a short one does.
+const (
+	fullConsumers = 2000
+	fullProducers = 1000
+	fullPerStep   = 50
+	projects      = 4 // half of them without a transcript
+	shortness     = 10
+)
+
+func run(args []string) int {
+	flags := flag.NewFlagSet("torture", flag.ContinueOnError)
+	short := flags.Bool("short", false, "a tenth of it")
+	consumers := flags.Int("kills", fullConsumers, "how many consumers to kill; of producers half as many")
+	seed := flags.Uint64("seed", uint64(time.Now().UnixNano())%1e9, "of the random choices; the machine's timing adds its own")
+	only := flags.String("only", "", "kills or faults")
+	keep := flags.Bool("keep", false, "leave the scratch directory, with the history of each project in it")
+	verbose := flags.Bool("v", false, "a line for each child and each injected fault")
+	if err := flags.Parse(args); err != nil {
+		return 80
+	}
+	p := plan{consumers: *consumers, projects: projects, seed: *seed, verbose: *verbose}
+	if p.short = *short; p.short {
+		p.consumers = *consumers / shortness
+	}
+	p.producers = p.consumers * fullProducers / fullConsumers
+	p.perStep = p.consumers * fullPerStep / fullConsumers
+
+	scratch, err := os.MkdirTemp("", "vx-torture-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "torture:", err)
+		return 1
+	}
+	remove := func() { os.RemoveAll(scratch) }
+	if *keep {
+		remove = func() { fmt.Println("torture: kept", scratch) }
+	}
+	defer remove()
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		<-interrupted
+		remove()
+		os.Exit(1)
+	}()
+
+	// Nothing of the user's is read or written, and nothing of the session that this may run in is believed.
+	os.Clearenv()
+	for name, value := range map[string]string{
+		"PATH": "/usr/bin:/bin", "HOME": scratch, "VEXILLUM_HOME": filepath.Join(scratch, "state"), "CLAUDE_CODE_SESSION_ATTENDED": "1",
+	} {
+		os.Setenv(name, value)
+	}
+	ok := true
+	var log bytes.Buffer
+	faultsOK := make(chan bool, 1)
+	go func() { faultsOK <- *only == "kills" || faults(p, scratch, &log) }()
+	if *only != "faults" {
+		ok = kills(p, scratch)
+	}
+	ok = <-faultsOK && ok
+	log.WriteTo(os.Stdout)
+	if !ok {
+		fmt.Printf("torture: FAILED (-seed %d)\n", p.seed)
+		return 1
+	}
+	fmt.Println("torture: ok")
+	return 0
+}
