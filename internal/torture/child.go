@@ -50,6 +50,7 @@ type order struct {
 	Reader reader
 
 	Short bool // fewer faults
+	Plain bool // no file system of its own
 }
 
 // patience is how long a child waits for its reader to leave.

@@ -194,6 +194,14 @@ func faultChild(t task, p plan, scratch string) result {
 	}
 	o := order{Task: t, Root: own, Short: p.short}
 	e, err := performing(o)
+	if errors.Is(err, syscall.EPERM) {
+		if t == asFull {
+			r.LeftOut = err.Error()
+			return r
+		}
+		o.Plain = true
+		e, err = performing(o)
+	}
 	if err != nil || e.Status != 0 {
 		r.Wrong = append(r.Wrong, fmt.Sprintf("status %d: %v %s %s", e.Status, err, e.Trouble, e.Stderr))
 		return r

@@ -5,7 +5,7 @@ import (
 	"os/exec"
 )
 
-func privately(task, *exec.Cmd) {}
+func privately(order, *exec.Cmd) {}
 
 // prepareFaults makes a child's directory what its faults need. The error is a leftOut where that cannot be had.
 func prepareFaults(o order) error {

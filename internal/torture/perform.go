@@ -83,7 +83,7 @@ func performing(o order) (e ending, err error) {
 	if o.PID {
 		cmd.Env = append(cmd.Env, "CLAUDE_PID="+strconv.Itoa(os.Getpid()))
 	}
-	privately(o.Task, cmd)
+	privately(o, cmd)
 	report, steps, err := os.Pipe()
 	if err != nil {
 		return e, err
