@@ -12,7 +12,7 @@ import (
 )
 
 // Find is the known project at a path, which need not exist any more: a project that was moved or removed is found under
-// its old name. The error is an *Error where there is none.
+// its old name. The error is an *Unknown where there is none.
 func (d *Dir) Find(path string) (*Project, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -26,8 +26,16 @@ func (d *Dir) Find(path string) (*Project, error) {
 			}
 		}
 	}
-	return nil, &Error{abs, "not a project that vx knows", "vx project list"}
+	return nil, &Unknown{abs}
 }
+
+// Unknown is a path of which no state is kept.
+type Unknown struct{ Path string }
+
+func (u *Unknown) Error() string { return fmt.Sprintf("project %s: not one that vx knows", u.Path) }
+
+// Hint is the command that shows the others.
+func (u *Unknown) Hint() string { return "vx project list" }
 
 // resolveGone resolves as much of a path as exists: its parents may be links although it is gone itself.
 func resolveGone(path string) string {

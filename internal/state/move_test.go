@@ -44,8 +44,8 @@ func TestAProjectThatIsGoneIsFoundByItsOldName(t *testing.T) {
 			t.Errorf("Find(%q): %v, %v", path, p, err)
 		}
 	}
-	var e *Error
-	if _, err := d.Find(real); !errors.As(err, &e) || e.Fix != "vx project list" {
+	var e *Unknown
+	if _, err := d.Find(real); !errors.As(err, &e) || e.Path != real {
 		t.Errorf("Find of a directory without state: %v", err)
 	}
 }

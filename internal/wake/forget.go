@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"vx/internal/lock"
+	"vx/internal/state"
 )
 
 // graveName begins the name that a project's directory has while it is removed; gc finishes what a crash left of it.
@@ -71,5 +72,6 @@ func (q *Queue) removable(at *Queue, force bool) error {
 	case len(h.Unknown) > 0 && h.Waiting+h.Unsettled == 0:
 		return &Refusal{q.Project.Root, fmt.Sprintf("its state holds what this vx does not know (%q)", h.Unknown[0]), "look into " + q.Project.Dir}
 	}
-	return &Refusal{q.Project.Root, fmt.Sprintf("%d wakes wait, and %d are on their way", h.Waiting, h.Unsettled), "vx wake list --project " + q.Project.Root}
+	return &Refusal{q.Project.Root, fmt.Sprintf("it holds wakes: waiting %d, on their way %d", h.Waiting, h.Unsettled),
+		"vx wake list --project " + state.Quote(q.Project.Root) + "; --yes removes them too"}
 }

@@ -52,7 +52,9 @@ func (c *collector) fail(err error) {
 
 func (c *collector) collect(d *state.Dir) {
 	c.awaiters(d)
-	c.interrupted(d.Path(), func(name string) bool { return strings.HasPrefix(name, ".state.json") })
+	c.interrupted(d.Path(), func(name string) bool {
+		return strings.HasPrefix(name, ".state.json") || strings.HasPrefix(name, ".probe-") // doctor's
+	})
 	c.graves(d.Join("projects"))
 	projects, bad := d.Projects()
 	c.errs = append(c.errs, bad...)

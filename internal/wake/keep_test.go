@@ -114,8 +114,8 @@ func TestForgetRemovesAllThatIsKeptOfAProject(t *testing.T) {
 
 func TestForgetRefusesWhatWouldBeLost(t *testing.T) {
 	for name, fill := range map[string]func(*Queue){
-		"1 wakes wait, and 0":       func(q *Queue) { put(t, q, Wake{Title: "a"}) },
-		"0 wakes wait, and 1":       func(q *Queue) { put(t, q, Wake{Title: "a"}); onTheWay(t, q) },
+		"waiting 1, on their way 0":       func(q *Queue) { put(t, q, Wake{Title: "a"}) },
+		"waiting 0, on their way 1":       func(q *Queue) { put(t, q, Wake{Title: "a"}); onTheWay(t, q) },
 		"does not know (\"camps\")": func(q *Queue) { os.MkdirAll(q.Project.Join("camps/x"), 0o700) },
 	} {
 		q := open(t)

@@ -1,0 +1,170 @@
+// Package status tells how things stand with a project: who waits for its news, what waits to be told, and what became of
+// the latest deliveries. It first settles what can be settled, and changes nothing else. It judges nothing, which is
+// doctor's part, and prints nothing.
+package status
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"vx/hook"
+	"vx/internal/awaiter"
+	"vx/internal/proc"
+	"vx/internal/state"
+	"vx/internal/wake"
+)
+
+// Report is how things stand with one project.
+type Report struct {
+	Project string `json:"project"`
+	Known   bool   `json:"known"` // anything is kept of it
+	Gone    bool   `json:"gone"`  // nothing stands at its path any more
+
+	Awaits []awaiter.Record `json:"awaits"`
+	// NoAwaitSince is when the last await ended; zero while one lives, and where that is not known.
+	NoAwaitSince time.Time `json:"no_await_since,omitzero"`
+	MutedUntil   time.Time `json:"muted_until,omitzero"` // zero: not muted
+	Slowed       []Slowed  `json:"slowed"`
+
+	Waiting  int         `json:"waiting"`
+	Next     []wake.Wake `json:"next"`       // the first of those that wait
+	OnTheWay int         `json:"on_the_way"` // in deliveries that have not ended
+	Bad      int         `json:"bad"`
+	Last     []Delivery  `json:"last"` // the latest deliveries, newest last
+
+	Trouble []string `json:"trouble,omitempty"` // what could not be found out
+}
+
+// Slowed is a client whose turns wake each other, so that it is woken slowly.
+type Slowed struct {
+	Client   proc.ID   `json:"client"`
+	Interval string    `json:"interval"` // between two deliveries
+	Next     time.Time `json:"next"`     // not before
+}
+
+// Delivery is one wake that was printed for a client.
+type Delivery struct {
+	Time    time.Time `json:"time"`
+	ID      string    `json:"id"`
+	Title   string    `json:"title,omitempty"`
+	Harness string    `json:"harness,omitempty"`
+	Session string    `json:"session,omitempty"`
+	Client  int       `json:"client,omitempty"` // pid
+	Millis  float64   `json:"ms,omitempty"`     // from the writing of the wake's file to the end of the printing
+	Receipt string    `json:"receipt"`          // "turn started", "turn failed", "unproven", "outstanding", "enqueued", "put back"
+}
+
+const (
+	mostNext = 5
+	mostLast = 5
+	// mostRead bounds how many waiting wakes are read to find the first ones.
+	mostRead = 200
+)
+
+// Nothing is the report of a project of which nothing is kept.
+func Nothing(root string) Report {
+	return Report{Project: root, Awaits: []awaiter.Record{}, Slowed: []Slowed{}, Next: []wake.Wake{}, Last: []Delivery{}}
+}
+
+// Of is how things stand with a project.
+func Of(ctx context.Context, p *state.Project) Report {
+	r := Nothing(p.Root)
+	r.Gone = p.Gone()
+	if _, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
+		return r
+	}
+	r.Known = true
+	q := wake.Open(p)
+	r.trouble(q.Settle(ctx))
+	r.awaits(p)
+	c, err := p.Config()
+	r.trouble(err)
+	if c.Muted(time.Now()) {
+		r.MutedUntil = c.MutedUntil
+	}
+	braked, err := hook.Brakes(p)
+	r.trouble(err)
+	for _, b := range braked {
+		r.Slowed = append(r.Slowed, Slowed{b.Client, b.Interval.String(), b.Next})
+	}
+	r.queue(q)
+	events, err := q.History(0)
+	r.trouble(err)
+	r.Last = latest(events)
+	return r
+}
+
+func (r *Report) trouble(err error) {
+	if err != nil {
+		r.Trouble = append(r.Trouble, err.Error())
+	}
+}
+
+func (r *Report) awaits(p *state.Project) {
+	live, err := awaiter.List(p.State(), p)
+	r.trouble(err)
+	for _, e := range live {
+		r.Awaits = append(r.Awaits, e.Record)
+	}
+	if len(live) == 0 {
+		r.NoAwaitSince = awaiter.Ended(p)
+	}
+}
+
+func (r *Report) queue(q *wake.Queue) {
+	n, err := q.Count()
+	r.trouble(err)
+	r.Waiting = n
+	l, err := q.List(mostRead)
+	r.trouble(err)
+	r.Next = l.Waiting[:min(len(l.Waiting), mostNext)]
+	r.OnTheWay, r.Bad = len(l.Claimed)+len(l.Emitted), len(l.Bad)
+}
+
+// latest finds the latest deliveries in the history, and what became of each.
+func latest(events []wake.Event) []Delivery {
+	all := []Delivery{}
+	for _, e := range events {
+		if e.Event == "emitted" {
+			all = append(all, Delivery{e.Time, e.ID, e.Title, e.Harness, e.Session, e.Client, e.Millis, "outstanding"})
+			continue
+		}
+		// The latest of this wake: it may have been delivered before, and put back.
+		for i := range slices.Backward(all) {
+			if all[i].ID == e.ID {
+				all[i].Receipt = receipt(e, all[i].Receipt)
+				break
+			}
+		}
+	}
+	return all[max(0, len(all)-mostLast):]
+}
+
+// receipt is what an event says of the delivery before it.
+func receipt(e wake.Event, before string) string {
+	switch e.Event {
+	case "delivered":
+		return e.Proof
+	case "enqueued":
+		return "enqueued"
+	case "put_back", "quarantined":
+		return "put back"
+	}
+	return before
+}
+
+// NoAwait says that nobody waits, and since when if that is known: "no await since 14:02".
+func (r Report) NoAwait(now time.Time) string {
+	if r.NoAwaitSince.IsZero() {
+		return "no await"
+	}
+	at := r.NoAwaitSince.Local()
+	if at.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {
+		return "no await since " + at.Format("15:04")
+	}
+	return "no await since " + at.Format("2006-01-02 15:04")
+}
