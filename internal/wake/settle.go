@@ -158,16 +158,16 @@ func (d *Delivery) judgeClaimed(ctx context.Context, n *note) error {
 	if err != nil {
 		return err
 	}
-	switch receipt {
-	case claude.TurnStarted, claude.TurnFailed:
+	if receipt == claude.TurnStarted || receipt == claude.TurnFailed {
 		return d.delivered(receipt)
-	case claude.Absent, claude.Enqueued:
+	}
+	if n.Transcript != "" {
 		if ok, err := d.judgeable(n); err != nil || !ok {
 			return err
 		}
-		if receipt == claude.Enqueued && n.Client.Status() != proc.Gone {
-			return d.sawEnqueued(n)
-		}
+	}
+	if receipt == claude.Enqueued && n.Client.Status() != proc.Gone {
+		return d.sawEnqueued(n)
 	}
 	return d.reap(ctx, "its owner died while printing, and no receipt was found")
 }

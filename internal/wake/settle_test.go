@@ -40,6 +40,8 @@ func (tr transcript) row(kind, text string) {
 	case "error":
 		row["type"], row["isApiErrorMessage"] = "assistant", true
 		row["message"] = map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "text", "text": text}}}
+	case "of tomorrow":
+		row["text"] = text
 	case "enqueue":
 		row = map[string]any{"type": "queue-operation", "operation": "enqueue", "content": text}
 	}
@@ -269,6 +271,44 @@ func TestAClientThatWasStoppedHasTheGraceAnewOnceItGoesOn(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	want(t, "the wake when it has just gone on", where(t, q), "emitted")
+}
+
+// A consumer that dies while it prints may have been read, or not: only the transcript knows.
+func TestAConsumerThatDiedWhilePrintingIsJudgedByTheTranscript(t *testing.T) {
+	tests := map[string]struct {
+		row, want string
+		dead      bool
+	}{
+		"the turn started":                 {row: "user", want: "gone"},
+		"only enqueued":                    {row: "enqueue", want: "claimed"},
+		"only enqueued, the client died":   {row: "enqueue", dead: true, want: "waiting"},
+		"nothing, and the client waits":    {want: "waiting"},
+		"the row is one that nobody knows": {row: "of tomorrow", want: "waiting"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			q := open(t)
+			tr := newTranscript(t)
+			id, cmd := client(t)
+			put(t, q, Wake{Title: "news"})
+			d := claim(t, q)
+			if err := errors.Join(d.Note(Recipient{Client: id, Transcript: tr.path}), d.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if tt.row != "" {
+				tr.row(tt.row, "<task-notification>"+d.Text)
+			}
+			if tt.dead {
+				cmd.Process.Kill()
+				cmd.Wait()
+			}
+			if tt.row != "user" {
+				want(t, "before the grace has passed", where(t, q), "claimed")
+			}
+			q.Grace = 0
+			want(t, "the wake", where(t, q), tt.want)
+		})
+	}
 }
 
 func TestALiveOwnerIsNeverRobbed(t *testing.T) {
