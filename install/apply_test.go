@@ -382,3 +382,26 @@ func TestARepairKeepsTheUndoOfTheInsertion(t *testing.T) {
 		t.Errorf("left %q", got)
 	}
 }
+
+func TestAWriteThatTakesOursOutAgainIsNoticed(t *testing.T) {
+	w := newWorld(t)
+	w.write(shared, "{}")
+	p, err := Init(w.dir, w.root, Project, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := false
+	atomicfile.Before = func(step, path string) error {
+		if step != "sync" || path != w.path(".claude") || done {
+			return nil
+		}
+		done = true // ours is in place by now
+		return os.WriteFile(w.path(shared), []byte(`{"theirs":1}`), 0o644)
+	}
+	t.Cleanup(func() { atomicfile.Before = nil })
+	w.apply(p, nil)
+	w.right(shared)
+	if got := w.read(shared); !done || !strings.Contains(got, `"theirs":1`) {
+		t.Errorf("the file holds %q", got)
+	}
+}

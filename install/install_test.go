@@ -440,3 +440,18 @@ func TestAPathIsShownAsAPersonKnowsIt(t *testing.T) {
 		}
 	}
 }
+
+func TestTheUndoOfAnotherFileIsNotUsed(t *testing.T) {
+	w := newWorld(t)
+	w.apply(Init(w.dir, "", User, ""))
+	data, err := os.ReadFile(w.home + "/.claude/settings.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write("config/settings.json", string(data))
+	t.Setenv("CLAUDE_CONFIG_DIR", w.path("config"))
+	w.apply(Uninstall(w.dir, "", User))
+	if got := w.read("config/settings.json"); got != "{}\n" {
+		t.Errorf("left %q", got)
+	}
+}

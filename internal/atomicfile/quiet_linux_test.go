@@ -53,3 +53,33 @@ func TestOpeningAFileBreaksNothingOfAProgramThatLooksAtIt(t *testing.T) {
 		}
 	}
 }
+
+func TestAProgramThatOpensOursBeforeItIsTakenBackWritesIntoTheFile(t *testing.T) {
+	path := newFile(t)
+	exchanges := 0
+	var f *os.File
+	Before = func(step, _ string) (err error) {
+		if step != "exchange" {
+			return nil
+		}
+		switch exchanges++; exchanges {
+		case 1:
+			err = os.WriteFile(path, []byte("first"), 0o600)
+		case 2:
+			f, err = os.OpenFile(path, os.O_WRONLY, 0)
+		}
+		return err
+	}
+	t.Cleanup(func() { Before = nil })
+	if err := Replace(path, []byte("old"), []byte("ours"), 0o600); !errors.Is(err, ErrChanged) {
+		t.Errorf("Replace: %v", err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString("theirs"); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, path); got != "theirs" {
+		t.Errorf("the file holds %q", got)
+	}
+	alone(t, path)
+}
