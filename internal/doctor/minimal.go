@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,13 +36,17 @@ func findsVX(ctx context.Context, p *Patient) []Result {
 			}
 		}
 	}
+	home := os.Getenv("HOME")
+	if _, err := state.LookAt(filepath.Join(home, ".vexillum")); len(order) > 0 && err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return info("not tried, as the hook would log that %v", err)
+	}
 	var all []Result
 	for _, command := range order {
 		subject := ""
 		if len(order) > 1 {
 			subject = "the command in " + commands[command] + " was "
 		}
-		out, err := tryMinimal(ctx, command, os.Getenv("HOME"), minimalLimit)
+		out, err := tryMinimal(ctx, command, home, minimalLimit)
 		if err != nil {
 			all = append(all, failure("", "%scould not be tried: %v", subject, err)...)
 			continue
@@ -102,7 +107,7 @@ func tryMinimal(ctx context.Context, command, home string, limit time.Duration) 
 func outsideAnyProject(home string) (string, error) {
 	known, err := state.LookAt(filepath.Join(home, ".vexillum"))
 	if err != nil {
-		known = nil // an await does not use it either
+		known = nil // none, or one that an await does not use either
 	}
 	for _, base := range places() {
 		if base, err := filepath.EvalSymlinks(base); err != nil || !isOutside(known, base) {

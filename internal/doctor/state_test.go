@@ -56,6 +56,21 @@ func TestDoctorWritesNothingAndLeavesNothing(t *testing.T) {
 	}
 }
 
+// The hook, which doctor would run, logs what is wrong with the state directory to the user's cache.
+func TestWithAStateDirectoryThatIsRefusedDoctorWritesNothingEither(t *testing.T) {
+	w := newWorld(t)
+	w.init()
+	w.vx()
+	w.project(w.root)
+	w.must(os.Chmod(w.home+"/.vexillum", 0o770))
+	before := slices.Concat(w.tree(w.home), w.tree(w.root), w.tree(w.tmp)[1:])
+	w.says("sentinel Stop hook finds vx", "info not tried, as the hook would log that state: *others may write to it*")
+	w.lines(Checks...)
+	if after := slices.Concat(w.tree(w.home), w.tree(w.root), w.tree(w.tmp)[1:]); !slices.Equal(before, after) {
+		t.Errorf("before\n%s\nafter\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+	}
+}
+
 func TestWithoutAStateDirectoryDoctorMakesNone(t *testing.T) {
 	w := newWorld(t)
 	w.says("state directory", "info none yet*")

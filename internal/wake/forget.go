@@ -12,7 +12,7 @@ import (
 	"vx/internal/state"
 )
 
-// graveName begins the name that a project's directory has while it is removed; gc finishes what a crash left of it.
+// graveName begins the name that a project's directory has while it is removed; Collect finishes what a crash left of it.
 const graveName = ".forgotten-"
 
 // Forget removes all that is kept of the project. It refuses with a *Refusal while an await or a delivery of it is live,

@@ -24,8 +24,8 @@ type Garbage struct {
 	Bytes int64
 }
 
-// Collect removes what has been of no more use for longer than older: quarantined wakes, rotated histories, and the state
-// of projects whose path is gone; also what crashes left half written, and dead awaits left. It never takes a wake that
+// Collect removes what has been of no more use for longer than older: quarantined wakes, rotated histories and logs, and the
+// state of projects whose path is gone; also what crashes left half written, and dead awaits left. It never takes a wake that
 // waits or is unsettled, or anything that it does not know. With dry it removes nothing and says what it would. What
 // could not be removed does not keep it from the rest: the errors are joined.
 func Collect(ctx context.Context, d *state.Dir, older time.Duration, dry bool) ([]Garbage, error) {
@@ -55,6 +55,7 @@ func (c *collector) collect(d *state.Dir) {
 	c.interrupted(d.Path(), func(name string) bool {
 		return strings.HasPrefix(name, ".state.json") || strings.HasPrefix(name, ".probe-") // doctor's
 	})
+	c.file(d.Join("hook.log.1"), "a rotated log", c.older)
 	c.graves(d.Join("projects"))
 	projects, bad := d.Projects()
 	c.errs = append(c.errs, bad...)
@@ -82,12 +83,13 @@ func (c *collector) awaiters(d *state.Dir) {
 	}
 }
 
-// graves finishes what a crash left of a Forget, unless there is something in it: then a person is to see to it.
+// graves finishes what a crash left of a project's removal, unless there is something in it: then a person is to see to
+// it. A name with a dot is no project's.
 func (c *collector) graves(dir string) {
 	names, err := readNames(dir)
 	c.fail(err)
 	for _, name := range names {
-		if !strings.HasPrefix(name, graveName) {
+		if !strings.HasPrefix(name, ".") {
 			continue
 		}
 		path := filepath.Join(dir, name)

@@ -114,8 +114,8 @@ func TestForgetRemovesAllThatIsKeptOfAProject(t *testing.T) {
 
 func TestForgetRefusesWhatWouldBeLost(t *testing.T) {
 	for name, fill := range map[string]func(*Queue){
-		"waiting 1, on their way 0":       func(q *Queue) { put(t, q, Wake{Title: "a"}) },
-		"waiting 0, on their way 1":       func(q *Queue) { put(t, q, Wake{Title: "a"}); onTheWay(t, q) },
+		"waiting 1, on their way 0": func(q *Queue) { put(t, q, Wake{Title: "a"}) },
+		"waiting 0, on their way 1": func(q *Queue) { put(t, q, Wake{Title: "a"}); onTheWay(t, q) },
 		"does not know (\"camps\")": func(q *Queue) { os.MkdirAll(q.Project.Join("camps/x"), 0o700) },
 	} {
 		q := open(t)
@@ -351,6 +351,9 @@ func TestGarbageIsCollectedAndNothingElse(t *testing.T) {
 	if err := os.WriteFile(q.historyFile()+".1", []byte("{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(q.Project.State().Join("hook.log.1"), []byte("x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	gone := sibling(t, q, "/nowhere/quiet")
 	waits := sibling(t, q, "/nowhere/waits")
 	put(t, waits, Wake{Title: "a"})
@@ -359,7 +362,7 @@ func TestGarbageIsCollectedAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	projects := "projects/" + filepath.Base(q.Project.Dir)
-	garbage := []string{projects + "/history.jsonl.1", projects + "/wakes/.bad/x.json", "projects/" + filepath.Base(gone.Project.Dir), "projects/my-shop-" + q.Project.State().Project("/home/u/my shop").ID()}
+	garbage := []string{"hook.log.1", projects + "/history.jsonl.1", projects + "/wakes/.bad/x.json", "projects/" + filepath.Base(gone.Project.Dir), "projects/my-shop-" + q.Project.State().Project("/home/u/my shop").ID()}
 	slices.Sort(garbage)
 
 	before := tree(t, q.Project.State().Path())
@@ -382,7 +385,7 @@ func TestWhatCrashesLeftGoesOnceNobodyCanBeAtIt(t *testing.T) {
 	q = sibling(t, q, t.TempDir())
 	c := &collector{ctx: t.Context(), now: time.Now().Add(interrupted + time.Hour), older: 1000 * time.Hour}
 	d := q.Project.State()
-	for _, name := range []string{".state.json42", "projects/.forgotten-1/wakes/.lock", "projects/.forgotten-2/wakes/a.json"} {
+	for _, name := range []string{".state.json42", "projects/.forgotten-1/wakes/.lock", "projects/.forgotten-2/wakes/a.json", "projects/.shop-12345678.0badcafe/history.jsonl"} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(d.Join(name)), 0o700), os.WriteFile(d.Join(name), nil, 0o600)); err != nil {
 			t.Fatal(err)
 		}
@@ -403,7 +406,7 @@ func TestWhatCrashesLeftGoesOnceNobodyCanBeAtIt(t *testing.T) {
 		got = append(got, filepath.Base(g.Path))
 	}
 	slices.Sort(got)
-	want(t, "removed", got, []string{".forgotten-1", ".project.json7", ".state.json42", "torn.json"})
+	want(t, "removed", got, []string{".forgotten-1", ".project.json7", ".shop-12345678.0badcafe", ".state.json42", "torn.json"})
 	if len(c.errs) != 1 || !strings.Contains(c.errs[0].Error(), ".forgotten-2: holds wakes") {
 		t.Errorf("errors: %v", c.errs)
 	}
