@@ -29,7 +29,10 @@ type grammar struct {
 		Move   projectMove   `cmd:"" help:"Keep the state of a project that was moved or renamed."`
 		Forget projectForget `cmd:"" help:"Remove all that is kept of a project."`
 	} `cmd:"" group:"work" help:"List, move and forget projects."`
-	Sentinel struct {
+	Init      initCommand      `cmd:"" group:"hook" help:"Register the Stop hook in Claude Code's settings."`
+	Upgrade   upgradeCommand   `cmd:"" group:"hook" help:"Mend the hook where it is registered."`
+	Uninstall uninstallCommand `cmd:"" group:"hook" help:"Take the hook out of the settings."`
+	Sentinel  struct {
 		Await sentinelAwait `cmd:"" help:"Wait for news, print it, and so start the agent's next turn."`
 		Drain sentinelDrain `cmd:"" help:"Print the news there is now, or nothing."`
 	} `cmd:"" group:"hook" help:"What the Stop hook runs."`

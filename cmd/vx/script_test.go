@@ -85,6 +85,7 @@ var changing = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?Z?`), "TIME"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
 	{regexp.MustCompile(`\b\d+ m?s\b`), "0 s"},
+	{regexp.MustCompile(`\bshop-[0-9a-f]{8}\b`), "SHOP"},
 	{regexp.MustCompile(`\bgo1\.[0-9a-z.]+`), "GO"},
 }
 
