@@ -31,31 +31,40 @@ func TestAddFollowsTheLayoutOfTheFile(t *testing.T) {
 		"only newlines": {"\r\n\r\n", "{\r\n  \"hooks\": {\r\n    \"Stop\": [\r\n      {\r\n        \"hooks\": [\r\n          {\r\n            \"type\": \"command\",\r\n            \"command\": CMD,\r\n            \"asyncRewake\": true,\r\n            \"timeout\": 3600\r\n          }\r\n        ]\r\n      }\r\n    ]\r\n  }\r\n}\r\n"},
 		"one line, tight": {
 			`{"a":1,"hooks":{"Stop":[]}}`,
-			`{"a":1,"hooks":{"Stop":[{"hooks":[{"type":"command","command":CMD,"asyncRewake":true,"timeout":3600}]}]}}`},
+			`{"a":1,"hooks":{"Stop":[{"hooks":[{"type":"command","command":CMD,"asyncRewake":true,"timeout":3600}]}]}}`,
+		},
 		"one line, spaced": {
 			`{ "a": 1, "hooks": {} }` + "\n",
-			`{ "a": 1, "hooks": {"Stop": [{"hooks": [{"type": "command", "command": CMD, "asyncRewake": true, "timeout": 3600}]}]} }` + "\n"},
+			`{ "a": 1, "hooks": {"Stop": [{"hooks": [{"type": "command", "command": CMD, "asyncRewake": true, "timeout": 3600}]}]} }` + "\n",
+		},
 		"one line, no hooks": {
 			`{"a": [1, 2]}`,
-			`{"a": [1, 2], "hooks": {"Stop": [{"hooks": [{"type": "command", "command": CMD, "asyncRewake": true, "timeout": 3600}]}]}}`},
+			`{"a": [1, 2], "hooks": {"Stop": [{"hooks": [{"type": "command", "command": CMD, "asyncRewake": true, "timeout": 3600}]}]}}`,
+		},
 		"tabs, Stop on one line": {
 			"{\n\t\"hooks\": {\"Stop\": [{\"hooks\": []}]}\n}\n",
-			"{\n\t\"hooks\": {\"Stop\": [{\"hooks\": []}, {\n\t\t\"hooks\": [\n\t\t\t{\n\t\t\t\t\"type\": \"command\",\n\t\t\t\t\"command\": CMD,\n\t\t\t\t\"asyncRewake\": true,\n\t\t\t\t\"timeout\": 3600\n\t\t\t}\n\t\t]\n\t}]}\n}\n"},
+			"{\n\t\"hooks\": {\"Stop\": [{\"hooks\": []}, {\n\t\t\"hooks\": [\n\t\t\t{\n\t\t\t\t\"type\": \"command\",\n\t\t\t\t\"command\": CMD,\n\t\t\t\t\"asyncRewake\": true,\n\t\t\t\t\"timeout\": 3600\n\t\t\t}\n\t\t]\n\t}]}\n}\n",
+		},
 		"other event before": {
 			"{\n    \"hooks\": {\n        \"PreToolUse\": []\n    }\n}",
-			"{\n    \"hooks\": {\n        \"PreToolUse\": [],\n        \"Stop\": [\n            {\n                \"hooks\": [\n                    {\n                        \"type\": \"command\",\n                        \"command\": CMD,\n                        \"asyncRewake\": true,\n                        \"timeout\": 3600\n                    }\n                ]\n            }\n        ]\n    }\n}"},
+			"{\n    \"hooks\": {\n        \"PreToolUse\": [],\n        \"Stop\": [\n            {\n                \"hooks\": [\n                    {\n                        \"type\": \"command\",\n                        \"command\": CMD,\n                        \"asyncRewake\": true,\n                        \"timeout\": 3600\n                    }\n                ]\n            }\n        ]\n    }\n}",
+		},
 		"whole file shifted right": {
 			"  {\n    \"a\": 1\n  }\n",
-			"  {\n    \"a\": 1,\n    \"hooks\": {\n      \"Stop\": [\n        {\n          \"hooks\": [\n            {\n              \"type\": \"command\",\n              \"command\": CMD,\n              \"asyncRewake\": true,\n              \"timeout\": 3600\n            }\n          ]\n        }\n      ]\n    }\n  }\n"},
+			"  {\n    \"a\": 1,\n    \"hooks\": {\n      \"Stop\": [\n        {\n          \"hooks\": [\n            {\n              \"type\": \"command\",\n              \"command\": CMD,\n              \"asyncRewake\": true,\n              \"timeout\": 3600\n            }\n          ]\n        }\n      ]\n    }\n  }\n",
+		},
 		"repair on lines": {
 			"{\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"hooks\": [\n          {\n            \"x\": 1.0,\n            \"timeout\": \"60\",\n            \"command\": \"vx sentinel await\"\n          }\n        ]\n      }\n    ]\n  }\n}\n",
-			"{\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"hooks\": [\n          {\n            \"x\": 1.0,\n            \"timeout\": 3600,\n            \"command\": CMD,\n            \"type\": \"command\",\n            \"asyncRewake\": true\n          }\n        ]\n      }\n    ]\n  }\n}\n"},
+			"{\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"hooks\": [\n          {\n            \"x\": 1.0,\n            \"timeout\": 3600,\n            \"command\": CMD,\n            \"type\": \"command\",\n            \"asyncRewake\": true\n          }\n        ]\n      }\n    ]\n  }\n}\n",
+		},
 		"repair on one line": {
 			`{"hooks":{"Stop":[{"hooks":[{"command":"'/opt/my tools/vexillum' sentinel drain","once":false}]}]}}`,
-			`{"hooks":{"Stop":[{"hooks":[{"command":CMD,"once":false,"type":"command","asyncRewake":true,"timeout":3600}]}]}}`},
+			`{"hooks":{"Stop":[{"hooks":[{"command":CMD,"once":false,"type":"command","asyncRewake":true,"timeout":3600}]}]}}`,
+		},
 		"the second goes": {
 			"{\n \"hooks\": {\"Stop\": [\n  {\"hooks\": [ENTRY]},\n  {\"hooks\": [{\"command\": \"vx sentinel await\"}, {\"command\": \"mine\"}]},\n  {\"hooks\": [ENTRY]}\n ]}\n}",
-			"{\n \"hooks\": {\"Stop\": [\n  {\"hooks\": [ENTRY]},\n  {\"hooks\": [{\"command\": \"mine\"}]}\n ]}\n}"},
+			"{\n \"hooks\": {\"Stop\": [\n  {\"hooks\": [ENTRY]},\n  {\"hooks\": [{\"command\": \"mine\"}]}\n ]}\n}",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fill := strings.NewReplacer("ENTRY", entry, "CMD", quoted)
