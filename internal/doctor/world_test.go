@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,8 +18,18 @@ import (
 	"vx/settings"
 )
 
-// The test binary is vx, as far as the hook goes.
+// The test binary is vx, as far as the hook goes. Called "away" it starts a process that leaves its group.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "away" {
+		away := exec.Command("sleep", "600")
+		away.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := away.Start(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Println(away.Process.Pid)
+		os.Exit(0)
+	}
 	if len(os.Args) == 3 && os.Args[1] == "sentinel" {
 		os.Exit(hook.Main(os.Args[2]))
 	}

@@ -132,6 +132,30 @@ func TestForgetRefusesWhatWouldBeLost(t *testing.T) {
 	}
 }
 
+// A script takes no lock. Whatever it managed to drop is there after a Forget that therefore refuses.
+func TestForgetLosesNothingThatIsDroppedMeanwhile(t *testing.T) {
+	q := open(t)
+	temp := t.TempDir()
+	for i := range 300 {
+		if err := errors.Join(q.Ensure(), os.WriteFile(temp+"/x", []byte("{}"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		dropped := make(chan error)
+		go func() {
+			time.Sleep(time.Duration(i%30) * 20 * time.Microsecond)
+			dropped <- os.Rename(temp+"/x", q.join("x.json"))
+		}()
+		forgotten := q.Forget(t.Context(), false)
+		if err := <-dropped; err != nil {
+			continue
+		}
+		if !exists(q.join("x.json")) {
+			t.Fatalf("round %d: a wake was dropped, and is gone; Forget says %v", i, forgotten)
+		}
+		os.Remove(q.join("x.json"))
+	}
+}
+
 func TestForgetNeverTakesTheStateFromUnderALiveAwaitOrDelivery(t *testing.T) {
 	q := open(t)
 	a := await(t, q)
@@ -206,6 +230,9 @@ func TestAMoveIntoAPlaceWithStateMergesBoth(t *testing.T) {
 	if err := os.WriteFile(undo, []byte(`{"path":"/home/u/my shop/.claude/settings.json","made":true}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := q.Project.Update(func(c *state.Config) { c.Await = "always" }); err != nil {
+		t.Fatal(err)
+	}
 	had := len(events(t, q)) + len(events(t, to))
 	m, err := Move(t.Context(), q.Project, "/srv/shop")
 	if err != nil {
@@ -229,6 +256,9 @@ func TestAMoveIntoAPlaceWithStateMergesBoth(t *testing.T) {
 	data, err := os.ReadFile(to.Project.Join("install.json"))
 	if err != nil {
 		t.Error(err)
+	}
+	if c, err := to.Project.Config(); err != nil || c.Await != "always" || c.Path != "/srv/shop" {
+		t.Errorf("config: %+v, %v", c, err)
 	}
 	want(t, "the undo", string(data), "{\n  \"made\": true,\n  \"path\": \"/srv/shop/.claude/settings.json\"\n}\n")
 	if exists(q.Project.Dir) {
@@ -348,6 +378,12 @@ func TestGarbageIsCollectedAndNothingElse(t *testing.T) {
 	put(t, q, Wake{Kind: KindForum, Title: "waits too"})
 	drop(t, q, ".bad/x.json", "{")
 	drop(t, q, ".tmp/fresh.json", "{}")
+	// Quarantined just now, although it was written long ago.
+	long := time.Now().Add(-1000 * time.Hour)
+	if err := os.Chtimes(q.join(".bad/x.json"), long, long); err != nil {
+		t.Fatal(err)
+	}
+	stands := sibling(t, q, t.TempDir())
 	if err := os.WriteFile(q.historyFile()+".1", []byte("{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +410,7 @@ func TestGarbageIsCollectedAndNothingElse(t *testing.T) {
 	if len(l.Waiting) != 2 || len(l.Emitted) != 1 || !exists(q.join(".tmp", "fresh.json")) {
 		t.Errorf("left: %+v", l)
 	}
-	if !exists(waits.Project.Dir) || !exists(strange.Project.Dir) || exists(gone.Project.Dir) {
+	if !exists(stands.Project.Dir) || !exists(waits.Project.Dir) || !exists(strange.Project.Dir) || exists(gone.Project.Dir) {
 		t.Error("the wrong project went")
 	}
 	want(t, "the second time", collect(t, q, 0, false), nil)
