@@ -97,8 +97,7 @@ func checkAdded(t testing.TB, old, out []byte) {
 		bytes.Contains(bytes.ReplaceAll(out, []byte("\r\n"), nil), []byte("\n")) {
 		t.Error("a bare line feed in a CRLF file")
 	}
-	if len(bytes.TrimSpace(bytes.TrimPrefix(old, []byte(byteOrderMark)))) > 0 &&
-		bytes.HasSuffix(old, []byte("\n")) != bytes.HasSuffix(out, []byte("\n")) {
+	if len(old) > 0 && bytes.HasSuffix(old, []byte("\n")) != bytes.HasSuffix(out, []byte("\n")) {
 		t.Error("final newline changed")
 	}
 	bare, err := Remove(out, nil)

@@ -27,8 +27,9 @@ func TestTheCommandIsTheDocumentedOne(t *testing.T) {
 
 func TestAddFollowsTheLayoutOfTheFile(t *testing.T) {
 	for name, c := range map[string]struct{ in, out string }{
-		"nothing":       {``, "{\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"hooks\": [\n          {\n            \"type\": \"command\",\n            \"command\": CMD,\n            \"asyncRewake\": true,\n            \"timeout\": 3600\n          }\n        ]\n      }\n    ]\n  }\n}\n"},
-		"only newlines": {"\r\n\r\n", "{\r\n  \"hooks\": {\r\n    \"Stop\": [\r\n      {\r\n        \"hooks\": [\r\n          {\r\n            \"type\": \"command\",\r\n            \"command\": CMD,\r\n            \"asyncRewake\": true,\r\n            \"timeout\": 3600\r\n          }\r\n        ]\r\n      }\r\n    ]\r\n  }\r\n}\r\n"},
+		"nothing":                {``, "{\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"hooks\": [\n          {\n            \"type\": \"command\",\n            \"command\": CMD,\n            \"asyncRewake\": true,\n            \"timeout\": 3600\n          }\n        ]\n      }\n    ]\n  }\n}\n"},
+		"only newlines":          {"\r\n\r\n", "{\r\n  \"hooks\": {\r\n    \"Stop\": [\r\n      {\r\n        \"hooks\": [\r\n          {\r\n            \"type\": \"command\",\r\n            \"command\": CMD,\r\n            \"asyncRewake\": true,\r\n            \"timeout\": 3600\r\n          }\r\n        ]\r\n      }\r\n    ]\r\n  }\r\n}\r\n"},
+		"only a byte order mark": {byteOrderMark, byteOrderMark + "{\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"hooks\": [\n          {\n            \"type\": \"command\",\n            \"command\": CMD,\n            \"asyncRewake\": true,\n            \"timeout\": 3600\n          }\n        ]\n      }\n    ]\n  }\n}"},
 		"one line, tight": {
 			`{"a":1,"hooks":{"Stop":[]}}`,
 			`{"a":1,"hooks":{"Stop":[{"hooks":[{"type":"command","command":CMD,"asyncRewake":true,"timeout":3600}]}]}}`,

@@ -39,7 +39,11 @@ func (d *doc) insertion() splice {
 	st := d.style()
 	switch {
 	case d.blank:
-		return splice{0, len(d.body), st.render(newValue("Stop", "hooks"), "") + st.newline}
+		end := ""
+		if d.bom+d.body == "" || strings.HasSuffix(d.body, "\n") {
+			end = st.newline
+		}
+		return splice{0, len(d.body), st.render(newValue("Stop", "hooks"), "") + end}
 	case d.hooksMember < 0:
 		return d.appendTo(d.root, `"hooks":`+newValue("Stop"), st)
 	case d.stopMember < 0:
