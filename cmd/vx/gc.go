@@ -21,7 +21,7 @@ type gcCommand struct {
 // Validate is called by kong after parsing.
 func (g *gcCommand) Validate() error {
 	if g.Older < 0 {
-		return &usageError{"gc: --older is negative", "vx gc --older 30d"}
+		return &usageError{"--older is negative", "vx gc --older 30d"}
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 type muteCommand struct {
-	For span `arg:"" optional:"" name:"dur" help:"For how long: 30m, 8h, 2d. Default: until vx unmute."`
+	For *span `arg:"" optional:"" name:"dur" help:"For how long: 30m, 8h, 2d. Default: until vx unmute."`
 	place
 }
 
@@ -22,8 +22,8 @@ var noEnd = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // Validate is called by kong after parsing.
 func (m *muteCommand) Validate() error {
-	if m.For < 0 {
-		return &usageError{"mute: the duration is negative", "vx mute 8h"}
+	if m.For != nil && *m.For <= 0 {
+		return &usageError{"the duration is not above zero", "vx mute 8h, or vx unmute"}
 	}
 	return nil
 }
@@ -34,8 +34,8 @@ func (m *muteCommand) Run(std stdio, dir *state.Dir) error {
 		return err
 	}
 	until := noEnd
-	if m.For > 0 {
-		until = time.Now().Add(time.Duration(m.For)).Round(time.Second)
+	if m.For != nil {
+		until = time.Now().Add(time.Duration(*m.For)).Round(time.Second)
 	}
 	if err := p.Ensure(); err != nil {
 		return err
