@@ -1,6 +1,9 @@
 package settings
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // isOwn reports whether a command under hooks.Stop is vx's: the wrapper, or an earlier form, which was vx or vexillum with
 // any path before it, quoted or not, then "sentinel await" or "sentinel drain", and nothing after. Any other command is
@@ -24,10 +27,13 @@ func isOwn(command string) bool {
 	return base == "vx" || base == "vexillum"
 }
 
+// assigns says that a shell takes a word for an assignment: an = behind a name. A path may have an = as well.
+var assigns = regexp.MustCompile(`^[A-Za-z_][A-Za-z_0-9]*\+?=`)
+
 // oneWord returns what s says if a shell reads it as one plain word: the path of a program. What chains, redirects,
-// assigns or substitutes commands makes it the user's own construction. Variables are paths: "$HOME/bin/vx".
+// assigns, substitutes or comments out commands makes it the user's own construction. Variables are paths: "$HOME/bin/vx".
 func oneWord(s string) (string, bool) {
-	if strings.Contains(s, "$(") || strings.ContainsAny(s, "`\n\r\t") {
+	if strings.Contains(s, "$(") || strings.ContainsAny(s, "`\n\r\t") || strings.HasPrefix(s, "#") || assigns.MatchString(s) {
 		return "", false
 	}
 	var word strings.Builder
@@ -42,7 +48,7 @@ func oneWord(s string) (string, bool) {
 		case c == '\\' && quote != '\'' && i+1 < len(s):
 			i++
 			word.WriteByte(s[i])
-		case quote == 0 && strings.IndexByte(" ;&|<>()=", c) >= 0:
+		case quote == 0 && strings.IndexByte(" ;&|<>()", c) >= 0:
 			return "", false
 		default:
 			word.WriteByte(c)

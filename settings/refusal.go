@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 )
@@ -75,8 +76,10 @@ func checkJSON(b []byte, text string) *Refusal {
 		return refuse(text, 0, "not JSON: %v", err)
 	}
 	at := max(0, int(syntax.Offset)-1)
+	// Unmarshal says of an end within a word or an escape that a space is wrong there; a stream's reader knows better.
+	ends := json.NewDecoder(bytes.NewReader(b)).Decode(&value)
 	switch {
-	case syntax.Error() == "unexpected end of JSON input":
+	case errors.Is(ends, io.ErrUnexpectedEOF):
 		return refuse(text, len(text), "not JSON: the file ends in the middle of a value%s", ignored)
 	case strings.HasSuffix(syntax.Error(), "exceeded max depth"):
 		return refuse(text, at, "nested more than 10000 deep")
@@ -92,6 +95,9 @@ func reason(body []byte, at int, syntax *json.SyntaxError) string {
 		return "comments are not allowed"
 	case (body[at] == '}' || body[at] == ']') && bytes.HasSuffix(before, []byte(",")):
 		return "a comma before the closing bracket"
+	}
+	if r, _ := utf8.DecodeRune(body[at:]); r >= utf8.RuneSelf {
+		return fmt.Sprintf("%q does not belong there", r) // encoding/json names its first byte
 	}
 	return syntax.Error()
 }
