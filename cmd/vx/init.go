@@ -45,11 +45,11 @@ func (c *change) show(std stdio, p *install.Plan) {
 }
 
 // agreed tells whether the plan that was shown is to be applied; the error ends the command if not.
-func (c *change) agreed(std stdio, verb string) error {
+func (c *change) agreed(ctx context.Context, std stdio, verb string) error {
 	switch {
 	case c.DryRun:
 		return exitStatus(exitFailed)
-	case c.Yes || ask(std, "Go ahead?"):
+	case c.Yes || ask(ctx, std, "Go ahead?"):
 		return nil
 	}
 	return &notChanged{verb}
@@ -122,7 +122,7 @@ func (c *change) carryOut(ctx context.Context, std stdio, verb, root string, p *
 		}
 		return nil
 	}
-	if err := c.agreed(std, verb); err != nil {
+	if err := c.agreed(ctx, std, verb); err != nil {
 		return err
 	}
 	madeDir := p.MakesDir()

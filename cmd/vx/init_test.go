@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func standIn(t *testing.T, cmd *exec.Cmd) (project string) {
 }
 
 func TestInitAsksAndOnlyYesIsYes(t *testing.T) {
-	for answer, want := range map[string]bool{"y\n": true, "Yes\n": true, "n\n": false, "\n": false, "\x04": false, "yep\n": false} {
+	for answer, want := range map[string]bool{"y\n": true, "Yes\n": true, "n\n": false, "\n": false, "\x04": false, "yep\n": false, "\x03": false} {
 		cmd := vx(t, "init")
 		project := standIn(t, cmd)
 		master, slave, err := pty.Open()
@@ -36,10 +37,12 @@ func TestInitAsksAndOnlyYesIsYes(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // so that \x03 interrupts it
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		slave.Close()
+		stuck := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
 		var said bytes.Buffer
 		answered := false
 		buf := make([]byte, 4096)
@@ -61,6 +64,9 @@ func TestInitAsksAndOnlyYesIsYes(t *testing.T) {
 		}
 		master.Close()
 		err = cmd.Wait()
+		if !stuck.Stop() {
+			t.Errorf("answer %q: it goes on asking", answer)
+		}
 		_, missing := os.Stat(filepath.Join(project, ".claude/settings.json"))
 		if (err == nil) != want || (missing == nil) != want || !answered {
 			t.Errorf("answer %q: %v, settings: %v\n%s", answer, err, missing, said.String())

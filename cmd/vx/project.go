@@ -161,7 +161,7 @@ func (f *projectForget) Run(ctx context.Context, std stdio, dir *state.Dir) erro
 	for _, line := range holding(p, h) {
 		fmt.Fprintln(std.out, line)
 	}
-	if !f.Yes && h.Empty() && !ask(std, "Remove it?") {
+	if !f.Yes && h.Empty() && !ask(ctx, std, "Remove it?") {
 		return &kept{p.Root}
 	}
 	if err := q.Forget(ctx, f.Yes); err != nil {

@@ -52,7 +52,7 @@ func (u *uninstallCommand) Run(ctx context.Context, std stdio) error {
 		rest.print(std, "still runs:", "still stands:", "vx uninstall --purge")
 		return nil
 	}
-	if err := u.agreed(std, "uninstall"); err != nil {
+	if err := u.agreed(ctx, std, "uninstall"); err != nil {
 		return err
 	}
 	if err := apply(ctx, std, dir, root, p); err != nil {
