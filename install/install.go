@@ -36,8 +36,23 @@ type File struct {
 }
 
 // Files are the settings files that apply in a project, in the order of the scopes; of no project (root is "") the user's
-// alone.
+// alone. A file that is two scopes' at once (HOME is a project, or a symlink leads there) is there once, as the wider one's.
 func Files(root string) ([]File, error) {
+	all, err := scopes(root)
+	if err != nil {
+		return nil, err
+	}
+	var files []File
+	for i, f := range all {
+		if wider(all, i) < 0 {
+			files = append(files, f)
+		}
+	}
+	return files, nil
+}
+
+// scopes are all scopes' files.
+func scopes(root string) ([]File, error) {
 	var files []File
 	if root != "" {
 		for _, f := range []File{
@@ -49,11 +64,40 @@ func Files(root string) ([]File, error) {
 		}
 	}
 	dir, err := claude.ConfigDir()
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("user's settings: %w", err)
 	}
 	path := filepath.Join(dir, "settings.json")
 	return append(files, File{User, path, fromHome(path)}), nil
+}
+
+// wider is the index of the file that the i-th is too, for more projects or more people; -1 if there is none.
+func wider(files []File, i int) int {
+	for _, scope := range []Scope{User, Project, Local} {
+		for j, f := range files {
+			if f.Scope == scope && resolve(f.Path) == resolve(files[i].Path) {
+				if i == j {
+					return -1
+				}
+				return j
+			}
+		}
+	}
+	return -1
+}
+
+// resolve follows what symlinks there are on a path; the rest of it need not exist.
+func resolve(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if dir := filepath.Dir(path); dir != path {
+		return filepath.Join(resolve(dir), filepath.Base(path))
+	}
+	return path
 }
 
 // Shown writes a path as a person knows it: from the project's root, or from ~.
@@ -79,10 +123,15 @@ func (f File) read() (data []byte, exists bool, err error) {
 	fi, err := os.Stat(f.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if _, err := os.Lstat(f.Path); err == nil {
-			return nil, false, f.error(errors.New("a symlink to a file that is not there"))
+		switch {
+		case broken(f.Path):
+			err = errors.New("a symlink to a file that is not there")
+		case broken(filepath.Dir(f.Path)):
+			err = errors.New("its folder is a symlink to one that is not there")
+		default:
+			return nil, false, nil
 		}
-		return nil, false, nil
+		return nil, false, f.error(err)
 	case err != nil:
 		return nil, false, f.error(err)
 	case !fi.Mode().IsRegular():
@@ -97,6 +146,15 @@ func (f File) read() (data []byte, exists bool, err error) {
 		return nil, false, f.error(err)
 	}
 	return data, true, nil
+}
+
+// broken tells whether a path is a symlink that leads nowhere.
+func broken(path string) bool {
+	if _, err := os.Lstat(path); err != nil {
+		return false
+	}
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // stamp is when the file was written last; the zero time if that is not known.

@@ -264,6 +264,7 @@ func TestWhatCannotBeReadIsNotWritten(t *testing.T) {
 		"a folder":         {func(w world) error { return os.MkdirAll(w.path(shared), 0o755) }, "settings .claude/settings.json: not a regular file"},
 		"a device":         {func(w world) error { return link(w, os.DevNull) }, "settings .claude/settings.json: not a regular file"},
 		"a dead symlink":   {func(w world) error { return link(w, "/nowhere/settings.json") }, "settings .claude/settings.json: a symlink to a file that is not there"},
+		"a dead folder":    {func(w world) error { return os.Symlink("/nowhere", w.path(".claude")) }, "settings .claude/settings.json: its folder is a symlink to one"},
 		"no folder at all": {func(w world) error { w.write(".claude", "x"); return nil }, "settings .claude/settings.json: not a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -280,6 +281,44 @@ func TestWhatCannotBeReadIsNotWritten(t *testing.T) {
 
 func link(w world, to string) error {
 	return errors.Join(os.Mkdir(w.path(".claude"), 0o755), os.Symlink(to, w.path(shared)))
+}
+
+// In a home that is a repository .claude/settings.json is the user's file, which applies to every project.
+func TestAFileOfTwoScopesIsTheWiderOnes(t *testing.T) {
+	w := newWorld(t)
+	w.root = w.home
+	_, err := Init(w.dir, w.root, Project, "")
+	if same, ok := errors.AsType[*SameFile](err); !ok || same.Wide.Scope != User {
+		t.Errorf("init: %v", err)
+	}
+	w.init(User)
+	if p, err := Uninstall(w.dir, w.root, ""); err != nil || !p.Empty() || len(p.Notes) != 1 {
+		t.Errorf("uninstall without a scope: %v, %q, notes %q", err, p.Summary(), p.Notes)
+	}
+	_, err = Upgrade(w.dir, w.root, "", "")
+	if none, ok := errors.AsType[*NotInstalled](err); !ok || none.Fix != "vx upgrade --scope user" {
+		t.Errorf("upgrade without a scope: %v", err)
+	}
+	w.uninstall(User)
+	if !w.missing(shared) {
+		t.Error("the file that init made is still there")
+	}
+
+	w.write("project/.git/HEAD", "")
+	w.root = w.path("project")
+	w.write(shared, "{}")
+	if err := os.Symlink("settings.json", w.path(private)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Init(w.dir, w.root, Local, "")
+	if same, ok := errors.AsType[*SameFile](err); !ok || same.Wide.Scope != Project {
+		t.Errorf("init --scope local: %v", err)
+	}
+	w.init(Project)
+	w.uninstall("")
+	if got := w.read(shared); got != "{}" {
+		t.Errorf("uninstall left %q", got)
+	}
 }
 
 func TestUserScopeIsTheClientsOwnFolder(t *testing.T) {

@@ -61,15 +61,22 @@ func (e *NotInstalled) Error() string {
 // Hint is the command that goes on from here.
 func (e *NotInstalled) Hint() string { return e.Fix }
 
+// SameFile says that a scope's settings are those of a wider scope, which has to be named then.
+type SameFile struct{ Narrow, Wide File }
+
+func (e *SameFile) Error() string {
+	return fmt.Sprintf("settings %s: the same file as %s, which applies more widely", e.Narrow.Shown, e.Wide.Shown)
+}
+
+// Hint is how to go on from here.
+func (e *SameFile) Hint() string { return "if that is what you want: --scope " + string(e.Wide.Scope) }
+
 // Init plans one right entry in the file of a scope. Dir is nil where there is no state directory yet; root is "" outside
 // any project, where only the user's file can be meant. Await is "" or the choice that project.json is to have.
 func Init(dir *state.Dir, root string, scope Scope, await string) (*Plan, error) {
 	p, err := newPlan(dir, root, add, func(f File) bool { return f.Scope == scope })
 	if err != nil {
 		return nil, err
-	}
-	if len(p.in) == 0 {
-		return nil, errNoProject
 	}
 	if scope != User {
 		_, err := os.Lstat(filepath.Join(root, ".git"))
@@ -125,6 +132,9 @@ func newPlan(dir *state.Dir, root string, a action, meant func(File) bool) (*Pla
 			p.others = append(p.others, f)
 		}
 	}
+	if len(p.in) == 0 {
+		return nil, notThere(root, meant)
+	}
 	for _, f := range p.in {
 		e, err := planEdit(dir, root, f, a)
 		if err != nil {
@@ -136,6 +146,20 @@ func newPlan(dir *state.Dir, root string, a action, meant func(File) bool) (*Pla
 	}
 	p.Notes = append(p.Notes, p.aboutFiles(a)...)
 	return p, nil
+}
+
+// notThere says why there is no file of the scope that is meant.
+func notThere(root string, meant func(File) bool) error {
+	all, err := scopes(root)
+	if err != nil {
+		return err
+	}
+	for i, f := range all {
+		if j := wider(all, i); meant(f) && j >= 0 {
+			return &SameFile{f, all[j]}
+		}
+	}
+	return errNoProject
 }
 
 // planEdit plans the change of one file; nil if it is as it should be. What is empty or looks wrong may be somebody's in
