@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 bad=0
+tags=e2e,record # the tests on the real client, and the recording of what it writes
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 
@@ -28,7 +29,7 @@ formatted() {
 }
 
 # The tool is built for this machine and then looks at the other system's files.
-staticcheck_on() { GOOS=$1 "$(tool -n staticcheck)" -tags e2e ./...; }
+staticcheck_on() { GOOS=$1 "$(tool -n staticcheck)" -tags "$tags" ./...; }
 
 vulnerabilities() {
 	tool govulncheck ./... >"$scratch/vuln" 2>&1
@@ -48,7 +49,7 @@ vulnerabilities() {
 
 check gofmt formatted
 for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
-	check "go vet $target" env CGO_ENABLED=0 GOOS="${target%/*}" GOARCH="${target#*/}" go vet -tags e2e ./...
+	check "go vet $target" env CGO_ENABLED=0 GOOS="${target%/*}" GOARCH="${target#*/}" go vet -tags "$tags" ./...
 done
 check "staticcheck linux" staticcheck_on linux
 check "staticcheck darwin" staticcheck_on darwin
