@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"vx/internal/atomicfile"
@@ -375,6 +376,12 @@ func (q *Queue) restore(path, name string) error {
 // removeDelivery removes a delivery that holds no wakes any more. Its note goes last but for the owner, so that a crash
 // on the way leaves something that still can be judged.
 func removeDelivery(dir string) error {
+	names, _ := readNames(dir)
+	for _, name := range names {
+		if strings.HasPrefix(name, ".to-") {
+			os.Remove(filepath.Join(dir, name)) // a note that a crash left half written
+		}
+	}
 	for _, name := range []string{"forum", "to.json", "owner", ""} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("delivery: %w", err)

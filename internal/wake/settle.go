@@ -110,9 +110,6 @@ func (d *Delivery) reread() error {
 			switch {
 			case name == ".to.json" && box == "":
 				name = "to.json"
-			case strings.HasPrefix(name, ".to-"):
-				os.Remove(filepath.Join(d.dir, name)) // a note that a crash left half written
-				continue
 			case !isWake(name), name == "to.json" && box == "":
 				continue
 			}

@@ -399,6 +399,25 @@ func TestAReapedWakeGoesAloneAndTheThirdTimeToBad(t *testing.T) {
 	}
 }
 
+func TestLookingAtADeliveryLeavesItsHalfWrittenNoteAlone(t *testing.T) {
+	q := open(t)
+	put(t, q, Wake{Title: "news"})
+	d := claim(t, q)
+	half := filepath.Join(d.dir, ".to-half")
+	if err := os.WriteFile(half, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list(t, q)
+	if !exists(half) {
+		t.Fatal("listing removed the note that the owner is writing")
+	}
+	d.Close()
+	want(t, "the wake", where(t, q), "waiting")
+	if exists(d.dir) {
+		t.Error("the half-written note keeps the delivery's directory")
+	}
+}
+
 func TestADeliveryOfAnotherMachineIsLeftForTwoMinutes(t *testing.T) {
 	q := open(t)
 	put(t, q, Wake{Title: "news"})
