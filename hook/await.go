@@ -20,6 +20,8 @@ const (
 	maxWait = 55 * time.Minute
 	// tick is the guarantee; the doorbell only makes it instant.
 	tick = 5 * time.Second
+	// maxMemory is where collecting begins, in bytes; an await that waits has about one megabyte.
+	maxMemory = 24 << 20
 )
 
 // await is one run of `vx sentinel await`.
@@ -33,8 +35,10 @@ type await struct {
 	bell    *awaiter.Awaiter
 	watch   *watch
 	holds   bool // the watch tells of the client's end
-	scanner wake.Scanner
+	waiting wake.Scanner
+	sent    wake.Outstanding
 	older   []rival
+	looked  time.Time // for others of this client
 
 	pending bool      // something may wait that was not claimed yet
 	retry   time.Time // after a failure, not before
@@ -44,6 +48,7 @@ type await struct {
 
 // run registers, waits, delivers, and takes the registration back. Its result is the exit status.
 func (a *await) run(ctx context.Context) int {
+	slim()
 	a.began = a.clock()
 	a.said = map[string]string{}
 	signals, err := catchSignals()
@@ -68,12 +73,11 @@ func (a *await) run(ctx context.Context) int {
 		a.log.Error("await", "err", err)
 		return 0
 	}
-	if a.replaced() {
+	if a.replaced(true) {
 		return 0
 	}
 	a.stopOrphans()
 	a.keepPaces()
-	slim()
 	return a.loop(ctx)
 }
 
@@ -102,13 +106,13 @@ func (a *await) leave() {
 	awaiter.Ring(a.dir, a.project)
 }
 
-// slim gives back what the start needed. Hundreds of these may wait for an hour, so one processor will do, and nothing
-// is collected before there is something to collect.
+// slim keeps a process that waits for an hour, one of hundreds maybe, as small and as quiet as Go allows. A collection
+// needs more memory than the little that it would free here, so there is none before megabytes have piled up; and the
+// runtime need not look every few seconds whether the machine has got more processors.
 func slim() {
-	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(32 << 20)
-	debug.FreeOSMemory()
+	debug.SetMemoryLimit(maxMemory)
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 }
 
 func (a *await) loop(ctx context.Context) int {
@@ -132,7 +136,7 @@ func (a *await) loop(ctx context.Context) int {
 		case refused:
 			return 0
 		}
-		if a.replaced() {
+		if a.replaced(seen.rung) {
 			return 0
 		}
 		a.settle(ctx)
@@ -158,7 +162,7 @@ func (a *await) over(seen seen) string {
 
 // deliver claims what waits and hands it over, unless the client is not to have it now: then the bell is passed on.
 func (a *await) deliver(ctx context.Context, rung bool) outcome {
-	if !a.pending && !a.scanner.Look(a.queue) {
+	if !a.pending && !a.waiting.Look(a.queue) {
 		return nothing
 	}
 	a.pending = true
@@ -229,8 +233,12 @@ func (a *await) count() {
 
 // settle ends at every tick what can be ended of earlier deliveries. What it gives back to the queue rings.
 func (a *await) settle(ctx context.Context) {
-	if now := time.Now(); now.Sub(a.settled) >= tick {
-		a.settled = now
+	now := time.Now()
+	if now.Sub(a.settled) < tick {
+		return
+	}
+	a.settled = now
+	if a.sent.Look(a.queue) {
 		a.complain("settle", a.queue.Settle(ctx))
 	}
 }

@@ -223,21 +223,25 @@ func TestPrintingNeverBlocksOnAFullPipe(t *testing.T) {
 	if drained(int(w.Fd())) {
 		t.Error("a full pipe counts as drained")
 	}
-	got := make(chan int)
+	got := make(chan []byte)
 	go func() {
-		n, buf := 0, make([]byte, 1000)
-		for n < 1<<20 {
-			m, err := r.Read(buf)
+		var all []byte
+		buf := make([]byte, 1000)
+		for !bytes.HasSuffix(all, []byte("end")) {
+			n, err := r.Read(buf)
 			if err != nil {
 				break
 			}
-			n += m
+			all = append(all, buf[:n]...)
 		}
-		got <- n
+		got <- all
 	}()
-	n, _ := unix.IoctlGetInt(int(w.Fd()), unix.TIOCINQ)
-	if err := writeWhole(int(w.Fd()), big[n:], time.Now().Add(patient)); err != nil || <-got != 1<<20 {
+	slow := append(bytes.Repeat([]byte("y"), 1<<20), "end"...)
+	if err := writeWhole(int(w.Fd()), slow, time.Now().Add(patient)); err != nil {
 		t.Errorf("a slow reader: %v", err)
+	}
+	if all := <-got; !bytes.HasSuffix(all, slow) {
+		t.Errorf("a slow reader got %d bytes", len(all))
 	}
 	r.Close()
 	if err := writeWhole(int(w.Fd()), big, time.Now().Add(patient)); !errors.Is(err, unix.EPIPE) {

@@ -37,12 +37,12 @@ func shield() (streams, error) {
 	if err != nil {
 		return streams{}, fmt.Errorf("stderr: %w", err)
 	}
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		return streams{}, err
+	null, err := unix.Open(os.DevNull, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(null)
+		err = dup2(null, 2)
 	}
-	defer null.Close()
-	if err := dup2(int(null.Fd()), 2); err != nil {
+	if err != nil {
 		return streams{}, fmt.Errorf("stderr: %w", err)
 	}
 	return streams{stdout: 1, stderr: fd}, nil

@@ -12,6 +12,7 @@ import (
 const (
 	patience = 2 * time.Second        // for an older await to leave by itself
 	hurry    = 200 * time.Millisecond // between two looks whether it has
+	sample   = 8                      // awaits that are looked at for orphans
 )
 
 // rival is an older await for the same client. It was told to leave.
@@ -24,8 +25,24 @@ type rival struct {
 
 // replaced sees to it that of the awaits for one client the youngest alone stays, and reports whether that is another
 // one. Age is a pure function of the records, and everyone registers before looking, so of any number that start at the
-// same instant all but one come to the same answer.
-func (a *await) replaced() bool {
+// same instant all but one come to the same answer: of any two the second to look sees the first. A younger one that
+// comes later rings; the look without a ring is for a bell that was lost.
+func (a *await) replaced(rung bool) bool {
+	if now := time.Now(); rung || now.Sub(a.looked) >= time.Minute {
+		a.looked = now
+		if a.meet() {
+			return true
+		}
+	}
+	for i := range a.older {
+		a.urge(&a.older[i])
+	}
+	a.older = slices.DeleteFunc(a.older, func(r rival) bool { return r.gone })
+	return false
+}
+
+// meet tells the older ones among those that came to leave, and reports whether a younger one has come.
+func (a *await) meet() bool {
 	fresh, err := a.bell.Newcomers()
 	a.complain("awaiters", err)
 	for _, e := range fresh {
@@ -39,10 +56,6 @@ func (a *await) replaced() bool {
 			a.older = append(a.older, rival{Entry: e, told: time.Now()})
 		}
 	}
-	for i := range a.older {
-		a.urge(&a.older[i])
-	}
-	a.older = slices.DeleteFunc(a.older, func(r rival) bool { return r.gone })
 	return false
 }
 
@@ -68,9 +81,10 @@ func (a *await) pause() time.Duration {
 	return tick
 }
 
-// stopOrphans ends the awaits, of any project, whose client is proven to be gone: they serve nobody and hold the bell.
+// stopOrphans ends awaits, of any project, whose client is proven to be gone: they serve nobody and answer the bell. They
+// end by themselves as a rule, so it is enough that each is looked at now and then.
 func (a *await) stopOrphans() {
-	all, err := awaiter.List(a.dir, nil)
+	all, err := awaiter.Sample(a.dir, sample)
 	a.complain("awaiters", err)
 	for _, e := range all {
 		if e.Process == a.record.Process || e.Client.Status() != proc.Gone {

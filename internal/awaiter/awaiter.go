@@ -64,7 +64,7 @@ func Register(dir *state.Dir, p *state.Project, r Record) (*Awaiter, error) {
 		return nil, fmt.Errorf("await record: %w", err)
 	}
 	a := &Awaiter{project: p, bell: -1}
-	if a.base, a.lock, err = claimName(dir, p, r.Process.PID); err != nil {
+	if a.base, a.lock, err = claimName(dir, p, r); err != nil {
 		return nil, fmt.Errorf("register await: %w", err)
 	}
 	err = a.hang()
@@ -79,19 +79,19 @@ func Register(dir *state.Dir, p *state.Project, r Record) (*Awaiter, error) {
 
 // claimName finds a free name and locks its lock file. Whoever lists at this very moment may hold the new file for an
 // instant, to see whether anybody does: then another name is taken.
-func claimName(dir *state.Dir, p *state.Project, pid int) (string, *lock.Lock, error) {
+func claimName(dir *state.Dir, p *state.Project, r Record) (string, *lock.Lock, error) {
 	for range 10 {
-		var random [4]byte
+		var random [(idWidth - clientWidth) / 2]byte
 		rand.Read(random[:])
-		base := dir.Awaiters() + "/" + p.ID() + "-" + strconv.Itoa(pid) + "-" + hex.EncodeToString(random[:])
+		base := dir.Awaiters() + "/" + p.ID() + "-" + strconv.Itoa(r.Process.PID) + "-" + clientTag(r.Client) + hex.EncodeToString(random[:])
 		l, err := lock.Try(base + ".lock")
 		switch {
 		case errors.Is(err, lock.ErrHeld):
 		case err != nil:
 			return "", nil, err
-		case held(base + ".lock"):
+		case held(base+".lock") && !exists(base+".json"):
 			return base, l, nil
-		default: // taken for a dead one's and removed before it was locked
+		default: // taken for a dead one's and removed before it was locked, or really a dead one's
 			l.Unlock()
 		}
 	}
@@ -152,6 +152,11 @@ func (a *Awaiter) Close() error {
 		a.bell = -1
 	}
 	return errors.Join(append(errs, remove(a.base+".lock"), a.lock.Unlock())...)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func remove(path string) error {

@@ -349,6 +349,69 @@ func TestNewcomersAreToldOnce(t *testing.T) {
 	}
 }
 
+func TestRecordsOfOtherClientsAreNotRead(t *testing.T) {
+	dir := open(t)
+	p := dir.Project("/p")
+	of := func(client proc.ID) *Awaiter {
+		t.Helper()
+		a, err := Register(dir, p, Record{Process: proc.ID{PID: os.Getpid(), Start: 1}, Project: "/p", Client: client})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { a.Close() })
+		return a
+	}
+	one, two := proc.ID{PID: 10, Start: 5}, proc.ID{PID: 10, Start: 6}
+	mine, own, unknown := of(one), of(one), of(proc.ID{})
+	for _, a := range []*Awaiter{of(two), of(two)} {
+		if err := os.WriteFile(a.base+".json", []byte("unreadable"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh, err := mine.Newcomers()
+	if err != nil || len(fresh) != 2 {
+		t.Fatal(fresh, err)
+	}
+	for _, e := range fresh {
+		if e.base != own.base && e.base != unknown.base {
+			t.Errorf("%s is of another client", e.base)
+		}
+	}
+	if _, err := unknown.Newcomers(); err == nil {
+		t.Error("one whose client is not known must read them all")
+	}
+}
+
+func TestASampleIsBoundedAndReachesEverybody(t *testing.T) {
+	dir := open(t)
+	const many = 9
+	for i := range many {
+		register(t, dir, fmt.Sprintf("/p%d", i), uint64(i+1))
+	}
+	seen := map[string]bool{}
+	for range 200 {
+		list, err := Sample(dir, 4)
+		if err != nil || len(list) != 4 {
+			t.Fatal(list, err)
+		}
+		for _, e := range list {
+			seen[e.Project] = true
+		}
+	}
+	if len(seen) != many {
+		t.Errorf("it reached %d of %d", len(seen), many)
+	}
+	if list, err := Sample(dir, 100); err != nil || len(list) != many {
+		t.Errorf("a large sample has %d of %d, %v", len(list), many, err)
+	}
+	dead := start(t, "/dead", "sentinel", "await")
+	dead.Process.Kill()
+	dead.Wait()
+	if list, err := Sample(dir, 100); err != nil || len(list) != many || len(left(t, dir)) != 3*many {
+		t.Errorf("with a dead one it has %d, and %d files are left, %v", len(list), len(left(t, dir)), err)
+	}
+}
+
 func TestAQuietRegistryIsNotReadAgain(t *testing.T) {
 	dir := open(t)
 	a := register(t, dir, "/p", 1)

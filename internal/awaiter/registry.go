@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -23,9 +23,6 @@ import (
 // beingMade is how young the files of an awaiter without a record must be for somebody to be making them still.
 const beingMade = time.Minute
 
-// idWidth is the width of the project's id that every name begins with.
-const idWidth = 8
-
 // Entry is an awaiter as others see it.
 type Entry struct {
 	Record
@@ -38,10 +35,7 @@ func List(dir *state.Dir, p *state.Project) ([]Entry, error) {
 	live, dead, err := look(dir, p)
 	errs := []error{err}
 	for _, base := range dead {
-		if e, err := readEntry(base); err == nil && e != nil {
-			noteEnd(dir.Project(e.Project))
-		}
-		errs = append(errs, bury(base))
+		errs = append(errs, bury(dir, base))
 	}
 	return live, errors.Join(errs...)
 }
@@ -105,8 +99,8 @@ type seen struct {
 	names   map[string]bool
 }
 
-// Newcomers are the live awaiters of the same project that came since the last call; at first all the others. While
-// nothing changes in the registry it costs one stat.
+// Newcomers are the live awaiters of the same project that came since the last call, and may be of the same client; at
+// first all of those. While nothing changes in the registry it costs one stat.
 func (a *Awaiter) Newcomers() ([]Entry, error) {
 	dir, own := filepath.Split(a.base)
 	fi, err := os.Stat(dir)
@@ -123,16 +117,13 @@ func (a *Awaiter) Newcomers() ([]Entry, error) {
 	}
 	var fresh []Entry
 	var errs []error
-	for base, has := range group(names, own[:idWidth]) {
-		if base == own || !has.record {
+	for _, name := range names {
+		base, isRecord := strings.CutSuffix(name, ".json")
+		if !isRecord || base == own || pidOf(base) == 0 || !mayShareClient(base, own) {
 			continue
 		}
 		if !last.names[base] {
-			e, gone, err := inspect(dir+base, has)
-			if gone {
-				noteEnd(a.project)
-				err = bury(dir + base)
-			}
+			e, err := visit(a.project.State(), dir+base)
 			if err != nil {
 				errs = append(errs, err)
 				continue
@@ -148,6 +139,43 @@ func (a *Awaiter) Newcomers() ([]Entry, error) {
 	}
 	a.seen = now
 	return fresh, errors.Join(errs...)
+}
+
+// Sample is List over all projects for one who starts often: it looks at so many awaiters at most, from anywhere on, so
+// that two hundred that start at once do not read each other's records forty thousand times.
+func Sample(dir *state.Dir, most int) ([]Entry, error) {
+	names, err := readNames(dir.Awaiters())
+	if err != nil {
+		return nil, fmt.Errorf("awaiters: %w", err)
+	}
+	// The lock is the first of an awaiter's files to come and the last to go.
+	names = slices.DeleteFunc(names, func(name string) bool {
+		base, isLock := strings.CutSuffix(name, ".lock")
+		return !isLock || pidOf(base) == 0
+	})
+	var live []Entry
+	var errs []error
+	from := rand.IntN(len(names) + 1)
+	for i := range min(most, len(names)) {
+		base := strings.TrimSuffix(names[(from+i)%len(names)], ".lock")
+		e, err := visit(dir, dir.Awaiters()+"/"+base)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if e != nil {
+			live = append(live, *e)
+		}
+	}
+	return live, errors.Join(errs...)
+}
+
+// visit reads one awaiter, and removes what it left if it is dead.
+func visit(dir *state.Dir, base string) (*Entry, error) {
+	e, gone, err := inspect(base, files{record: exists(base + ".json")})
+	if !gone {
+		return e, err
+	}
+	return nil, bury(dir, base)
 }
 
 // files says which files of one awaiter a directory holds.
@@ -181,23 +209,6 @@ func group(names []string, project string) map[string]files {
 	return all
 }
 
-// pidOf takes the process out of "<8 hex of the project>-<pid>-<8 hex>"; 0 for a name of another form.
-func pidOf(base string) int {
-	parts := strings.Split(base, "-")
-	if len(parts) != 3 || !isHex8(parts[0]) || !isHex8(parts[2]) {
-		return 0
-	}
-	pid, err := strconv.Atoi(parts[1])
-	if err != nil || pid < 1 {
-		return 0
-	}
-	return pid
-}
-
-func isHex8(s string) bool {
-	return len(s) == idWidth && strings.Trim(s, "0123456789abcdef") == ""
-}
-
 // inspect reads the record of a live awaiter. It returns nil for one that is being made, or is gone.
 func inspect(base string, has files) (e *Entry, gone bool, err error) {
 	if held(base + ".lock") {
@@ -215,8 +226,11 @@ func filesOf(base string) []string {
 	return []string{base + ".json", base + ".fifo", temp(base + ".json"), temp(base + ".fifo"), base + ".lock"}
 }
 
-// bury removes what a dead awaiter left.
-func bury(base string) error {
+// bury removes what a dead awaiter left, and keeps when that was found.
+func bury(dir *state.Dir, base string) error {
+	if e, err := readEntry(base); err == nil && e != nil {
+		noteEnd(dir.Project(e.Project))
+	}
 	var errs []error
 	for _, path := range filesOf(base) {
 		errs = append(errs, remove(path))
@@ -267,12 +281,6 @@ func youngest(base string) time.Duration {
 		}
 	}
 	return age
-}
-
-// temp is the name that a file has until it is whole.
-func temp(path string) string {
-	dir, name := filepath.Split(path)
-	return dir + "." + name
 }
 
 func readNames(dir string) ([]string, error) {
