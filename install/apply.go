@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -181,6 +182,10 @@ func changed(err error) error { return fmt.Errorf("%w: %w", atomicfile.ErrChange
 // makeFile makes the file, and its folder if that is missing, which does not stay behind without the file.
 func (a *applier) makeFile(e *Edit) (err error) {
 	folder := filepath.Dir(e.Path)
+	made := record{Path: e.Path, Made: true, MadeDir: a.makesDir(e.File), Undo: e.undo}
+	if err := a.keep(made, e.File); err != nil {
+		return err
+	}
 	madeDir := false
 	switch err := os.Mkdir(folder, 0o777); {
 	case err == nil:
@@ -188,27 +193,21 @@ func (a *applier) makeFile(e *Edit) (err error) {
 	case !errors.Is(err, fs.ErrExist):
 		return err
 	}
-	defer func() {
-		if err != nil && madeDir {
+	fi, err := os.Stat(folder)
+	if err == nil {
+		// As open to others as its folder is.
+		err = atomicfile.Create(e.Path, e.New, fi.Mode().Perm()&0o666)
+	}
+	if err != nil {
+		if made.MadeDir {
 			syscall.Rmdir(folder)
 		}
-	}()
-	fi, err := os.Stat(folder)
-	if err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return changed(err)
+		}
 		return err
 	}
-	if err := a.keep(record{Path: e.Path, Made: true, MadeDir: madeDir, Undo: e.undo}, e.File); err != nil {
-		return err
-	}
-	// As open to others as its folder is.
-	err = atomicfile.Create(e.Path, e.New, fi.Mode().Perm()&0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return changed(err)
-	}
-	if err == nil {
-		err = e.verify()
-	}
-	if err != nil {
+	if err := e.verify(); err != nil {
 		return err
 	}
 	if madeDir {
@@ -216,6 +215,20 @@ func (a *applier) makeFile(e *Edit) (err error) {
 	}
 	a.note("made", e.Path)
 	return nil
+}
+
+// makesDir tells whether a file's folder is to be removed with it: it is not there yet, or an init made it, for this file
+// (and was killed then) or for the one beside it. Whichever of the two goes last takes the folder with it.
+func (a *applier) makesDir(f File) bool {
+	folder := filepath.Dir(f.Path)
+	if _, err := os.Lstat(folder); err != nil {
+		return true
+	}
+	all, _ := scopes(a.root)
+	return slices.ContainsFunc(all, func(other File) bool {
+		before := readRecord(recordPath(a.dir, a.root, other), other)
+		return filepath.Dir(other.Path) == folder && before.Made && before.MadeDir
+	})
 }
 
 // removeFile removes a file that init made and that says nothing without our entry. It is moved aside first and looked at:

@@ -276,6 +276,33 @@ func TestAFaultAtAnyStepLeavesTheFileWhole(t *testing.T) {
 	}
 }
 
+func TestTheFolderOfAKilledInitIsRemovedInTheEnd(t *testing.T) {
+	w := newWorld(t)
+	p, err := Init(w.dir, w.root, Project, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() { recover() }()
+		defer func() { atomicfile.Before = nil }()
+		atomicfile.Before = func(step, path string) error {
+			if path == w.path(shared) {
+				panic("killed")
+			}
+			return nil
+		}
+		p.Apply(context.Background(), w.dir)
+	}()
+	if w.missing(".claude") || !w.missing(shared) {
+		t.Fatal("not killed between folder and file")
+	}
+	w.init(Project)
+	w.uninstall(Project)
+	if !w.missing(".claude") {
+		t.Error("the folder stayed")
+	}
+}
+
 func TestAFileThatAnotherProgramTakesAwayIsMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	w.write(shared, "{}")
@@ -347,6 +374,7 @@ func TestInitSaysWhichClientsTakeTheHookUp(t *testing.T) {
 	}
 	takes := fmt.Sprintf("Claude Code runs in this project (process %d): it takes the hook up within about a second", self.PID)
 	misses := fmt.Sprintf("Claude Code runs in this project (process %d) in a version that may miss a .claude folder made after its start: start it again", self.PID)
+	const unseen = "A Claude Code that runs here already may miss the .claude folder, as it was made after its start (2.1.197 does): start it again"
 	for _, c := range []struct {
 		version, dir string
 		madeDir      bool
@@ -356,8 +384,9 @@ func TestInitSaysWhichClientsTakeTheHookUp(t *testing.T) {
 		{"2.1.197", w.root, true, misses},
 		{"2.1.332", w.root, true, takes},
 		{"2.1.332", w.root + "/sub", true, takes},
-		{"2.1.332", w.home, true, ""},
-		{"2.1.332", w.root + "-other", true, ""},
+		{"2.1.332", w.home, true, unseen},
+		{"2.1.332", w.root + "-other", true, unseen},
+		{"2.1.332", w.root + "-other", false, ""},
 	} {
 		record(c.version, c.dir)
 		if got := strings.Join(Running(w.root, c.madeDir), "\n"); got != c.want {

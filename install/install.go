@@ -3,7 +3,8 @@
 // become is settings' business; this package finds the files, writes them, and remembers how to undo it.
 //
 // It asks nobody and prints nothing. A crash leaves each settings file as it was or as planned, never in between. The undo
-// is written before the file that it belongs to: an undo without its change is never used, as it fits no bytes.
+// is written before the file that it belongs to: an undo without its change is never used, as it fits no bytes, and what is
+// removed is only a file, or a folder, that holds nothing else.
 package install
 
 import (

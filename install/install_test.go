@@ -164,6 +164,19 @@ func TestUninstallKeepsAMadeFileOrFolderThatHoldsSomethingElse(t *testing.T) {
 	}
 }
 
+func TestAMadeFolderGoesWithTheLastFileThatInitMadeInIt(t *testing.T) {
+	for _, scopes := range [][]Scope{{Project, Local, Project, Local}, {Local, Project, Local, Project}, {Project, Local, Local, Project}} {
+		w := newWorld(t)
+		w.init(scopes[0])
+		w.init(scopes[1])
+		w.uninstall(scopes[2])
+		w.uninstall(scopes[3])
+		if !w.missing(".claude") {
+			t.Errorf("%v: the folder stayed", scopes)
+		}
+	}
+}
+
 func TestUninstallGivesBackTheBytes(t *testing.T) {
 	for name, old := range map[string]string{
 		"empty file":       "",

@@ -72,7 +72,7 @@ func mended(r settings.Report, path string) bool {
 }
 
 // Running says whether the clients that run in a project take up a hook that was registered just now. madeDir says that
-// the folder of the settings file was made for it.
+// the folder of the settings file was made for it; that is said even where no client is seen, as not each one has a record.
 func Running(root string, madeDir bool) []string {
 	var open, blind []string
 	for _, s := range claude.Sessions() {
@@ -92,6 +92,9 @@ func Running(root string, madeDir bool) []string {
 	}
 	if len(blind) > 0 {
 		notes = append(notes, fmt.Sprintf("Claude Code runs in this project (%s) in a version that may miss a .claude folder made after its start: start it again", list(blind)))
+	}
+	if madeDir && len(notes) == 0 {
+		notes = append(notes, "A Claude Code that runs here already may miss the .claude folder, as it was made after its start (2.1.197 does): start it again")
 	}
 	return notes
 }
