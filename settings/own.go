@@ -3,6 +3,7 @@ package settings
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // isOwn reports whether a command under hooks.Stop is vx's: the wrapper, or an earlier form, which was vx or vexillum with
@@ -27,13 +28,14 @@ func isOwn(command string) bool {
 	return base == "vx" || base == "vexillum"
 }
 
-// assigns says that a shell takes a word for an assignment: an = behind a name. A path may have an = as well.
-var assigns = regexp.MustCompile(`^[A-Za-z_][A-Za-z_0-9]*\+?=`)
+// assigns says that a shell takes a word for an assignment: an = behind a name. A path may have an = as well. It is
+// compiled at the first use: the hook starts with every turn, and does not use it.
+var assigns = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z_0-9]*\+?=`) })
 
 // oneWord returns what s says if a shell reads it as one plain word: the path of a program. What chains, redirects,
 // assigns, substitutes or comments out commands makes it the user's own construction. Variables are paths: "$HOME/bin/vx".
 func oneWord(s string) (string, bool) {
-	if strings.Contains(s, "$(") || strings.ContainsAny(s, "`\n\r\t") || strings.HasPrefix(s, "#") || assigns.MatchString(s) {
+	if strings.Contains(s, "$(") || strings.ContainsAny(s, "`\n\r\t") || strings.HasPrefix(s, "#") || assigns().MatchString(s) {
 		return "", false
 	}
 	var word strings.Builder

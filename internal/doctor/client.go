@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -58,11 +59,13 @@ func askVersion(ctx context.Context, path string, limit time.Duration) []Result 
 	return judge(out.String())
 }
 
-var versionLine = regexp.MustCompile(`^(\d{1,6})\.(\d{1,6})\.(\d{1,6})`)
+var versionLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\d{1,6})\.(\d{1,6})\.(\d{1,6})`)
+})
 
 // judge compares what the client printed with what was measured.
 func judge(printed string) []Result {
-	m := versionLine.FindStringSubmatch(printed)
+	m := versionLine().FindStringSubmatch(printed)
 	if m == nil {
 		return info("claude --version printed %.60q, which is no version", printed)
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -197,7 +198,9 @@ const (
 )
 
 // logLine is an error in the hook's log; the log is written by log/slog.
-var logLine = regexp.MustCompile(`^time=(\S+) level=ERROR msg=(.*)$`)
+var logLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^time=(\S+) level=ERROR msg=(.*)$`)
+})
 
 // hookLog looks for errors of the last day. The hook itself must not say them: what it prints a model may read.
 func hookLog(_ context.Context, p *Patient) []Result {
@@ -215,7 +218,7 @@ func hookLog(_ context.Context, p *Patient) []Result {
 		there = true
 		n, last := 0, ""
 		for line := range bytes.Lines(tail) {
-			m := logLine.FindSubmatch(bytes.TrimRight(line, "\n"))
+			m := logLine().FindSubmatch(bytes.TrimRight(line, "\n"))
 			if m == nil {
 				continue
 			}
