@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 
 	"vx/hook"
+	runner "vx/internal/run"
 )
 
 func main() {
@@ -25,6 +26,9 @@ func main() {
 func run(args []string, std stdio) int {
 	if len(args) == 2 && args[0] == "sentinel" && (args[1] == "await" || args[1] == "drain") {
 		return hook.Main(args[1])
+	}
+	if len(args) > 0 && args[0] == runner.MonitorName {
+		return runner.Monitor(args[1:])
 	}
 	if len(args) > 0 && args[0] == "sentinel" && !isTerminal(std.err) {
 		// What a hook prints to stderr can end up in front of the model.

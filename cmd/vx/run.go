@@ -29,7 +29,7 @@ func (r *runCommand) Validate() error {
 	}
 	switch {
 	case len(r.Command) == 0 || r.Command[0] == "":
-		return errors.New("no command: vx run -- COMMAND ARGUMENT...")
+		return errors.New("no command, as in: vx run -- make test")
 	case r.Tail < 0 || r.Tail > maxTail:
 		return fmt.Errorf("--tail: want 0 to %d lines", maxTail)
 	}

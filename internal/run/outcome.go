@@ -33,7 +33,7 @@ func (r *running) verdict(end syscall.WaitStatus) ending {
 	switch {
 	case end.ExitStatus() == 0:
 		e.status = "done"
-	case r.told != 0:
+	case r.told != 0, r.out.terminal != nil && r.out.terminal.interrupted.Load():
 		e.status = "interrupted"
 	}
 	return e

@@ -1,13 +1,13 @@
 // Package run runs a command for a person or a script, in the way a shell would, and puts a wake into a project's queue
 // when it has ended: how, after how long, and with which last lines.
 //
-// The command stays in vx's own process group and keeps its standard input, so that the terminal goes on to do what it
-// does for any other command: Ctrl-C, Ctrl-Z, fg and bg, passwords read from /dev/tty. Only what it prints takes a way
-// round, so that the last lines are known: through a second terminal where it would have printed to a terminal, through
-// a pipe elsewhere.
+// Where the command would print to a terminal it gets one of its own, in a session of its own, and the real one passes
+// keys and output on; so it can be anything, a full-screen editor too. A small process in that session, the monitor, is
+// the command's parent there: it makes Ctrl-Z work, and takes care that what the command leaves behind is not hung up
+// with it. Elsewhere the command stays in vx's process group, with its own stdin, and prints through pipes.
 //
 // It is not a supervisor: it never kills the command, restarts nothing and sets no limits. If vx run itself is killed
-// with SIGKILL, no wake is put for the command, which loses the reader of its output; every other end is told.
+// with SIGKILL, no wake is put, and the command loses its terminal or the reader of its output; every other end is told.
 package run
 
 import (
@@ -72,10 +72,13 @@ func (r *running) start() error {
 	if err != nil {
 		return err
 	}
-	attr := &os.ProcAttr{Files: []*os.File{r.Stdin, r.out.stdout, r.out.stderr}}
-	r.child, err = os.StartProcess(path, r.Args, attr)
+	launch := launchDirect
+	if r.out.terminal != nil {
+		launch = launchMonitored
+	}
+	r.child, err = launch(path, r.Args, r.out)
 	if errors.Is(err, syscall.ENOEXEC) {
-		r.child, err = os.StartProcess("/bin/sh", append([]string{"sh", path}, r.Args[1:]...), attr)
+		r.child, err = launch("/bin/sh", append([]string{"sh", path}, r.Args[1:]...), r.out)
 	}
 	if err == nil {
 		r.out.relay()

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"strconv"
@@ -30,7 +29,6 @@ func children(t *testing.T, pid int) int {
 type process struct {
 	*world
 	cmd *exec.Cmd
-	out bytes.Buffer
 }
 
 // inTheDark starts vx run without a terminal and waits until the command has printed "ready".

@@ -76,9 +76,6 @@ func (s *stream) pass(data []byte) bool {
 			s.err = fmt.Errorf("%s: %w", s.name, errors.Unwrap(err))
 		}
 	}
-	if s.terminal != nil {
-		s.terminal.copyModes()
-	}
 	return true
 }
 
@@ -107,6 +104,9 @@ func (s *stream) settle(patience time.Duration) {
 func (s *stream) handOver() error {
 	if !s.open || s.deaf {
 		return nil
+	}
+	if s.terminal != nil {
+		s.terminal.plain()
 	}
 	cat := exec.Command("cat")
 	cat.Stdin, cat.Stdout = s.from, s.to

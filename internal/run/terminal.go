@@ -1,58 +1,66 @@
 package run
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
-	"golang.org/x/term"
 )
 
-// modesEvery is how often the modes of the second terminal are looked at while nothing is printed.
-const modesEvery = 100 * time.Millisecond
+// lookEvery is how often a run in the background looks whether it has come into the foreground: no signal says so.
+const lookEvery = 200 * time.Millisecond
 
-// terminal is a second terminal that stands in front of a real one for the command's output: a twin, of the same size
-// and modes. The command's input still comes from the real one, so modes that the command gives the twin (a full-screen
-// program does, through its output) are given to the real one too, and taken back at the end.
+// terminal is the command's own terminal, in front of the real one. While vx is in the foreground the real one is raw,
+// and its keys are the command's: what Ctrl-C is, and whether a key is echoed, is decided by the command's terminal. In
+// the background nothing is read, and the real one stays as the shell has it.
 type terminal struct {
 	master, slave *os.File
-	real          int
+	screen        int      // a descriptor of the real one, for its size
+	keys          *os.File // the real one to read from; nil where there is none
 
-	mu      sync.Mutex
-	before  unix.Termios // the real one's, when the command was started
-	applied unix.Termios // the real one's, as far as they were set here
-	size    unix.Winsize
-	away    bool // the real one belongs to the shell at present
+	mu     sync.Mutex
+	raw    bool
+	before unix.Termios // the real one's modes of before
+	made   unix.Termios // the raw ones
+	away   bool         // the keys are the shell's, whatever is in the foreground
+
+	feeding sync.Mutex // held while keys are on their way
+	fed     bool       // there were keys
+
+	interrupted atomic.Bool // Ctrl-C or Ctrl-\ was typed, and meant a signal
 }
 
-// newTerminal is a terminal in front of f; nil where f is none, or where no other is to be had.
-func newTerminal(f *os.File) (*terminal, error) {
-	if !term.IsTerminal(int(f.Fd())) {
-		return nil, nil
-	}
-	t := &terminal{real: int(f.Fd())}
-	modes, err := unix.IoctlGetTermios(t.real, getTermios)
+// newTerminal is a terminal for a command that would print to screen; nil where none is to be had.
+func newTerminal(stdin, screen *os.File) (*terminal, error) {
+	t := &terminal{screen: int(screen.Fd())}
+	modes, err := unix.IoctlGetTermios(t.screen, getTermios)
 	if err != nil {
 		return nil, fmt.Errorf("terminal modes: %w", err)
 	}
-	t.before, t.applied = *modes, *modes
 	master, slave, err := pty.Open()
 	if err != nil {
-		return nil, nil // a machine without /dev/ptmx: the command sees a pipe
+		return nil, nil // a machine without /dev/ptmx: the command prints to a pipe
 	}
 	defer master.Close()
+	if err := unix.IoctlSetTermios(int(slave.Fd()), setTermios, modes); err != nil {
+		slave.Close()
+		return nil, fmt.Errorf("terminal modes: %w", err)
+	}
 	if t.master, err = pollable(master); err != nil {
 		slave.Close()
 		return nil, err
 	}
 	t.slave = slave
-	if err := unix.IoctlSetTermios(int(slave.Fd()), setTermios, modes); err != nil {
-		slave.Close()
-		t.master.Close()
-		return nil, fmt.Errorf("terminal modes: %w", err)
+	if isTerminal(stdin) {
+		t.keys = stdin
+	} else if tty, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0); err == nil {
+		t.keys = tty
 	}
 	t.resize()
 	return t, nil
@@ -76,82 +84,164 @@ func inForeground(fd int) bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// modes are the twin's.
-func (t *terminal) modes() (modes unix.Termios, err error) {
-	raw, err := t.master.SyscallConn()
-	if err != nil {
-		return modes, err
-	}
-	cerr := raw.Control(func(fd uintptr) {
-		var m *unix.Termios
-		if m, err = unix.IoctlGetTermios(int(fd), getTermios); err == nil {
-			modes = *m
-		}
-	})
-	if err == nil {
-		err = cerr
-	}
-	return modes, err
-}
-
-// copyModes gives the real terminal the twin's modes, where the command has changed them. In the background the real
-// one is the shell's.
-func (t *terminal) copyModes() {
+// listen makes the real terminal raw if it is ours to read.
+func (t *terminal) listen() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	modes, err := t.modes()
-	if err == nil && !t.away && modes != t.applied {
-		t.apply(modes)
-	}
-}
-
-func (t *terminal) apply(modes unix.Termios) {
-	if !inForeground(t.real) {
+	if t.raw || t.away || t.keys == nil || !inForeground(int(t.keys.Fd())) {
 		return
 	}
-	if unix.IoctlSetTermios(t.real, setTermios, &modes) == nil {
-		t.applied = modes
+	modes, err := unix.IoctlGetTermios(int(t.keys.Fd()), getTermios)
+	if err != nil {
+		return
+	}
+	if *modes != t.made { // else they were left from the last time
+		t.before = *modes
+	}
+	modes.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
+	modes.Oflag &^= unix.OPOST
+	modes.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
+	modes.Cflag &^= unix.CSIZE | unix.PARENB
+	modes.Cflag |= unix.CS8
+	modes.Cc[unix.VMIN], modes.Cc[unix.VTIME] = 0, 0 // a read never waits
+	t.made = *modes
+	t.raw = unix.IoctlSetTermios(int(t.keys.Fd()), setTermios, modes) == nil
+}
+
+// relayKeys passes keys on for as long as vx runs.
+func (t *terminal) relayKeys() {
+	for block := make([]byte, 4096); t.keys != nil; {
+		if raw, away := t.state(); !raw || away {
+			time.Sleep(lookEvery / 2)
+			continue
+		}
+		keys := []unix.PollFd{{Fd: int32(t.keys.Fd()), Events: unix.POLLIN}}
+		if _, err := unix.Poll(keys, -1); err != nil && err != unix.EINTR && err != unix.EAGAIN {
+			return
+		}
+		if t.feed(block) == 0 && keys[0].Revents&^unix.POLLIN != 0 {
+			return // hung up
+		}
 	}
 }
 
-// giveBack gives the real terminal its modes of before, if they were changed here, and leaves it alone from now on.
+// feed passes on the keys that are there, if they are the command's.
+func (t *terminal) feed(block []byte) int {
+	t.feeding.Lock()
+	defer t.feeding.Unlock()
+	if raw, away := t.state(); !raw || away || !inForeground(int(t.keys.Fd())) {
+		return 0
+	}
+	n, _ := unix.Read(int(t.keys.Fd()), block)
+	if n > 0 {
+		t.fed = true
+		t.note(block[:n])
+		t.master.Write(block[:n])
+	}
+	return n
+}
+
+// note sees whether a key is one that the command's terminal makes a signal of.
+func (t *terminal) note(keys []byte) {
+	t.control(func(fd int) {
+		modes, err := unix.IoctlGetTermios(fd, getTermios)
+		if err == nil && modes.Lflag&unix.ISIG != 0 && bytes.ContainsAny(keys, string([]byte{modes.Cc[unix.VINTR], modes.Cc[unix.VQUIT]})) {
+			t.interrupted.Store(true)
+		}
+	})
+}
+
+func (t *terminal) state() (raw, away bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.raw, t.away
+}
+
+// rest stops the taking of keys; those that were taken are passed on, as far as the command's terminal has room.
+func (t *terminal) rest() {
+	t.mu.Lock()
+	t.away = true
+	t.mu.Unlock()
+	t.master.SetWriteDeadline(time.Unix(1, 0))
+	t.feeding.Lock()
+	defer t.feeding.Unlock()
+}
+
+// giveBack gives the real terminal its modes of before, and leaves it alone from now on.
 func (t *terminal) giveBack() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.applied != t.before {
-		t.apply(t.before)
-	}
 	t.away = true
-}
-
-// takeAgain ends giveBack.
-func (t *terminal) takeAgain() {
-	t.mu.Lock()
-	t.away = false
-	t.mu.Unlock()
-	t.copyModes()
-}
-
-// resize gives the twin the real terminal's size and reports whether that is another one now.
-func (t *terminal) resize() (changed bool) {
-	size, err := unix.IoctlGetWinsize(t.real, unix.TIOCGWINSZ)
-	if err != nil || *size == t.size {
-		return false
+	if t.raw && inForeground(int(t.keys.Fd())) {
+		unix.IoctlSetTermios(int(t.keys.Fd()), setTermios, &t.before)
 	}
-	t.size = *size
-	raw, err := t.master.SyscallConn()
+	t.raw = false
+}
+
+// returnKeys gives back to the real terminal what was typed ahead and the command did not read, such as the second of
+// two lines pasted into a shell. Not every system lets a program do that. The command's terminal must be closed.
+func (t *terminal) returnKeys() {
+	if raw, _ := t.state(); !raw || !t.fed || !inForeground(int(t.keys.Fd())) {
+		return
+	}
+	again, err := os.OpenFile(t.slave.Name(), os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return false
+		return
 	}
-	raw.Control(func(fd uintptr) { err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, size) })
-	return err == nil
+	defer again.Close()
+	fd := int(again.Fd())
+	modes, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return
+	}
+	modes.Lflag &^= unix.ICANON // a line that was not ended is readable too
+	modes.Cc[unix.VMIN], modes.Cc[unix.VTIME] = 0, 0
+	unix.IoctlSetTermios(fd, setTermios, modes)
+	unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10) // the last ones may just be on their way
+	unread := make([]byte, 4096)
+	n, _ := unix.Read(fd, unread)
+	for i := range max(n, 0) {
+		if typeKey(int(t.keys.Fd()), &unread[i]) != nil {
+			return
+		}
+	}
 }
 
-// asPrinted undoes what the twin does to a newline (it becomes CR LF), which the real terminal does again: so the real
-// one gets what the command has printed, whatever its modes.
+// typeKey is as if the key had been typed.
+func typeKey(fd int, key *byte) error {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSTI, uintptr(unsafe.Pointer(key)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// wake ends rest and giveBack.
+func (t *terminal) wake() {
+	t.mu.Lock()
+	t.away, t.raw = false, false // the shell may have set its own modes since
+	t.mu.Unlock()
+	t.master.SetWriteDeadline(time.Time{})
+	t.listen()
+}
+
+// resize gives the command's terminal the real one's size; if that is another one now the kernel tells the command.
+func (t *terminal) resize() {
+	if size, err := unix.IoctlGetWinsize(t.screen, unix.TIOCGWINSZ); err == nil {
+		t.control(func(fd int) { unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, size) })
+	}
+}
+
+// control calls f with the master's descriptor.
+func (t *terminal) control(f func(fd int)) {
+	if raw, err := t.master.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { f(int(fd)) })
+	}
+}
+
+// asPrinted undoes what the command's terminal does to a newline (it becomes CR LF) where the real one does it again.
 func (t *terminal) asPrinted(data []byte) []byte {
-	modes, err := t.modes()
-	if err != nil || modes.Oflag&unix.OPOST == 0 || modes.Oflag&unix.ONLCR == 0 {
+	if raw, _ := t.state(); raw || !t.newlines() {
 		return data
 	}
 	kept := data[:0]
@@ -162,4 +252,23 @@ func (t *terminal) asPrinted(data []byte) []byte {
 		kept = append(kept, b)
 	}
 	return kept
+}
+
+// newlines reports whether the command's terminal makes CR LF of a newline.
+func (t *terminal) newlines() (yes bool) {
+	t.control(func(fd int) {
+		modes, err := unix.IoctlGetTermios(fd, getTermios)
+		yes = err == nil && modes.Oflag&unix.OPOST != 0 && modes.Oflag&unix.ONLCR != 0
+	})
+	return yes
+}
+
+// plain lets newlines pass from now on: nobody will undo what the terminal does to them.
+func (t *terminal) plain() {
+	t.control(func(fd int) {
+		if modes, err := unix.IoctlGetTermios(fd, getTermios); err == nil {
+			modes.Oflag &^= unix.ONLCR
+			unix.IoctlSetTermios(fd, setTermios, modes)
+		}
+	})
 }

@@ -61,24 +61,82 @@ func TestAResizeReachesTheCommand(t *testing.T) {
 	s.expect("11 22")
 }
 
-func TestModesThatTheCommandSetsThroughItsOutputAreTheTerminalsAndGoWithIt(t *testing.T) {
-	for _, end := range []string{"exit", "kill -9 $$", "kill -9 $PPID"} {
+func TestTheTerminalIsGivenBackAsItWas(t *testing.T) {
+	for _, end := range []string{"exit 5", "kill -9 $$", "kill -9 $PPID"} { // the last is the monitor's end
 		t.Run(end, func(t *testing.T) {
 			w := newWorld(t)
-			s := w.onScreen(w.vx(sh("stty raw -echo <&1; echo ready; read x; " + end)))
-			before := s.modes()
+			s := w.onScreen(w.vx(sh("stty raw -echo; echo ready; read x; " + end)))
 			s.expect("ready")
-			w.eventually("the terminal is raw", func() bool { m := s.modes(); return m.Lflag&(unix.ICANON|unix.ECHO) == 0 })
-			if strings.HasPrefix(end, "kill -9 $P") {
-				return // nobody is left to give it back; the cleanup ends the rest
-			}
+			w.eventually("the terminal is raw", func() bool { m := s.modes(); return m.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG) == 0 })
 			s.typed("x\n")
 			s.status()
-			if s.modes() != before {
+			if s.modes() != s.before {
 				t.Errorf("the terminal is left with other modes")
+			}
+			w.only()
+		})
+	}
+}
+
+func TestKeysReachWhoeverReadsTheTerminal(t *testing.T) {
+	for name, read := range map[string]string{
+		"stdin":               "read x",
+		"/dev/tty":            "read x </dev/tty",
+		"the terminal's name": "read x <$(tty <&2)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			cmd := w.vx(sh("stty -echo <&1; echo ready; " + read + "; echo got $x"))
+			s := w.onScreen(cmd)
+			s.expect("ready")
+			s.typed("a key\n")
+			s.expect("got a key")
+			if s.status(); strings.Contains(s.shown(), "a key\r\ngot") {
+				t.Errorf("echoed against the command's will: %q", s.shown())
 			}
 		})
 	}
+}
+
+func TestWhatIsTypedAheadIsTheShells(t *testing.T) {
+	if allowed, err := os.ReadFile("/proc/sys/dev/tty/legacy_tiocsti"); err == nil && string(allowed) == "0\n" {
+		t.Skip("this kernel does not let programs return keys: what was typed ahead is lost")
+	}
+	w := newWorld(t)
+	gate := filepath.Join(w.project, "gate")
+	s := w.shell(sh("echo ready; while ! test -e " + gate + "; do sleep 0.05; done"))
+	s.typed("./vx\n")
+	s.expect("ready")
+	s.typed("echo a $((40+2))\necho a $((40+3))\n")
+	s.expect("echo a $((40+3))")
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.expect("a 42\r\n")
+	s.expect("a 43\r\n")
+	w.only()
+}
+
+func TestKeysAreReadFromTheTerminalWhereStdinIsAPipe(t *testing.T) {
+	w := newWorld(t)
+	s := w.shell(sh(`read x <$(tty <&2); echo "got $x and $(cat)"`))
+	s.typed("echo piped | ./vx\n")
+	s.typed("a key\n")
+	s.expect("got a key and piped")
+	s.typed("exit\n")
+	s.status()
+	w.only()
+}
+
+func TestWhatTheCommandLeavesBehindIsNotHungUp(t *testing.T) {
+	w := newWorld(t)
+	gate := filepath.Join(w.project, "gate")
+	s := w.shell(sh("(while ! test -e " + gate + "; do sleep 0.05; done; echo late && echo alive >" + gate + ") & echo early"))
+	s.typed("./vx; echo status $?; touch gate\n")
+	s.expect("early\r\n")
+	s.expect("status 0\r\n")
+	s.expect("late\r\n")
+	w.eventually("it is alive", func() bool { text, err := os.ReadFile(gate); return err == nil && string(text) == "alive\n" })
 }
 
 func TestCtrlCReachesTheCommandOnce(t *testing.T) {
@@ -128,10 +186,9 @@ func (w *world) shell(c Command) *screen {
 
 func TestCtrlZStopsTheJobAndFgGoesOn(t *testing.T) {
 	w := newWorld(t)
-	s := w.shell(sh(`stty -icrnl <&1; echo ready; read x; echo "got $x"; exit 7`))
+	s := w.shell(sh(`echo ready; read x; echo "got $x"; exit 7`))
 	s.typed("./vx\n")
 	s.expect("ready")
-	w.eventually("the command's modes are the terminal's", func() bool { m := s.modes(); return m.Iflag&unix.ICRNL == 0 })
 	s.typed("\x1a")
 	s.expect("Stopped")
 	s.typed("echo the shell is $((40+2))\n")
@@ -140,6 +197,7 @@ func TestCtrlZStopsTheJobAndFgGoesOn(t *testing.T) {
 	s.expect("./vx")
 	s.typed("input\n")
 	s.expect("got input")
+	s.expect("$ ")
 	s.typed("echo status $?\n")
 	s.expect("status 7")
 	if got := w.only(); !strings.HasPrefix(got.Outcome, "exit 7") {
@@ -147,14 +205,36 @@ func TestCtrlZStopsTheJobAndFgGoesOn(t *testing.T) {
 	}
 }
 
-func TestACommandThatCatchesCtrlZIsServedOn(t *testing.T) {
+func TestAStoppedJobGoesOnInTheBackground(t *testing.T) {
 	w := newWorld(t)
-	s := w.shell(sh(`trap 'echo not now' TSTP; echo ready; read x; echo "got $x"`))
+	gate := filepath.Join(w.project, "gate")
+	s := w.shell(sh("echo ready; while ! test -e " + gate + "; do :; done; echo went on; read x; echo got $x"))
+	s.typed("./vx\n")
+	s.expect("ready")
+	s.typed("\x1a")
+	s.expect("Stopped")
+	s.typed("bg\n")
+	s.typed("touch gate\n")
+	s.expect("went on\r\n")
+	s.typed("echo typed for the $((40+2))\n")
+	s.expect("typed for the 42")
+	s.typed("fg\n")
+	s.typed("input\n")
+	s.expect("got input")
+	s.typed("exit\n")
+	s.status()
+	w.only()
+}
+
+func TestACommandThatIgnoresCtrlZIsServedOn(t *testing.T) {
+	w := newWorld(t)
+	s := w.shell(sh(`trap '' TSTP; echo ready; read x; echo "got $x"`))
 	s.typed("./vx\n")
 	s.expect("ready")
 	s.typed("\x1a")
 	s.typed("input\n")
 	s.expect("got input")
+	s.expect("$ ")
 	s.typed("echo status $?\n")
 	s.expect("status 0")
 }
@@ -162,10 +242,10 @@ func TestACommandThatCatchesCtrlZIsServedOn(t *testing.T) {
 func TestInTheBackgroundTheTerminalStaysTheShells(t *testing.T) {
 	w := newWorld(t)
 	gate := filepath.Join(w.project, "gate")
-	s := w.shell(sh("stty raw -echo <&1; echo started; while ! test -e " + gate + "; do sleep 0.05; done; echo ended"))
+	s := w.shell(sh("stty raw -echo; echo started; while ! test -e " + gate + "; do sleep 0.05; done; echo ended"))
 	before := s.modes()
 	s.typed("./vx &\n")
-	s.expect("started")
+	s.expect("started\r\n")
 	s.typed("echo typed for the $((40+2))\n")
 	s.expect("typed for the 42")
 	if s.modes() != before {
@@ -178,21 +258,31 @@ func TestInTheBackgroundTheTerminalStaysTheShells(t *testing.T) {
 	w.only()
 }
 
-func TestABackgroundCommandThatReadsStopsLikeAnyOtherAndGoesOnInTheForeground(t *testing.T) {
+func TestABackgroundCommandThatReadsGetsItsKeysInTheForeground(t *testing.T) {
 	w := newWorld(t)
 	s := w.shell(sh(`echo started; read x; echo "got $x"`))
 	s.typed("./vx &\n")
 	s.expect("started")
-	w.eventually("the job is stopped", func() bool {
-		s.typed("jobs\n")
-		return strings.Contains(s.shown(), "Stopped")
-	})
+	s.typed("echo typed for the $((40+2))\n")
+	s.expect("typed for the 42")
 	s.typed("fg\n")
+	s.expect("./vx")
 	s.typed("input\n")
 	s.expect("got input")
 	s.typed("exit\n")
 	s.status()
 	w.only()
+}
+
+func TestWhenVxIsKilledTheCommandIsHungUp(t *testing.T) {
+	w := newWorld(t)
+	told := filepath.Join(w.project, "told")
+	s := w.onScreen(w.vx(sh("trap 'echo hung up >" + told + "; exit' HUP; echo ready; while :; do sleep 0.05; done")))
+	s.expect("ready")
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the command is told", func() bool { text, err := os.ReadFile(told); return err == nil && string(text) == "hung up\n" })
 }
 
 func TestATerminalThatHangsUpIsTold(t *testing.T) {

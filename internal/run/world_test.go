@@ -22,6 +22,9 @@ import (
 
 // TestMain lets the test binary be vx run: a Command as JSON stands in $RUN_TEST.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == MonitorName {
+		os.Exit(Monitor(os.Args[2:]))
+	}
 	spec := os.Getenv("RUN_TEST")
 	if spec == "" {
 		os.Exit(m.Run())
@@ -139,6 +142,7 @@ type screen struct {
 	mu            sync.Mutex
 	text          bytes.Buffer
 	seen          int
+	before        unix.Termios // the terminal's modes at the start
 	ended         chan struct{}
 }
 
@@ -154,6 +158,7 @@ func (w *world) onScreen(cmd *exec.Cmd) *screen {
 	}
 	whole.Close()
 	s := &screen{world: w, master: master, slave: slave, cmd: cmd, ended: make(chan struct{})}
+	s.before = s.modes()
 	if err := pty.Setsize(master, &pty.Winsize{Rows: 30, Cols: 90}); err != nil {
 		w.t.Fatal(err)
 	}
