@@ -14,32 +14,34 @@ import (
 
 // grammar is the whole command line: one field per command, each in a file of its own.
 type grammar struct {
+	Init      initCommand      `cmd:"" group:"setup" help:"Register the Stop hook in Claude Code's settings."`
+	Upgrade   upgradeCommand   `cmd:"" group:"setup" help:"Mend the hook where it is registered."`
+	Uninstall uninstallCommand `cmd:"" group:"setup" help:"Take the hook out of the settings."`
+	Doctor    doctorCommand    `cmd:"" group:"setup" help:"Look for what keeps a wake from an idle session."`
+
+	Run  runCommand `cmd:"" group:"news" help:"Run a command, and put a wake when it has ended."`
 	Wake struct {
 		Send wakeSend `cmd:"" help:"Put a wake into a project's queue."`
 		List wakeList `cmd:"" help:"List what the queue holds."`
 		Show wakeShow `cmd:"" help:"Show one wake and what became of it."`
 		Log  wakeLog  `cmd:"" help:"Show what became of every wake, newest last."`
-	} `cmd:"" group:"work" help:"Send wakes, and see what became of them."`
-	Run     runCommand    `cmd:"" group:"work" help:"Run a command, and put a wake when it has ended."`
-	Status  statusCommand `cmd:"" group:"work" help:"Show who waits, what waits, and what was delivered."`
-	Mute    muteCommand   `cmd:"" group:"work" help:"Let wakes stay in the queue for a while."`
-	Unmute  unmuteCommand `cmd:"" group:"work" help:"Deliver wakes again."`
+	} `cmd:"" group:"news" help:"Send wakes, and see what became of them."`
+	Status statusCommand `cmd:"" group:"news" help:"Show who waits, what waits, and what was delivered."`
+	Mute   muteCommand   `cmd:"" group:"news" help:"Let wakes stay in the queue for a while."`
+	Unmute unmuteCommand `cmd:"" group:"news" help:"Deliver wakes again."`
+
 	Project struct {
 		List   projectList   `cmd:"" help:"List the projects that vx knows."`
 		Move   projectMove   `cmd:"" help:"Keep the state of a project that was moved or renamed."`
 		Forget projectForget `cmd:"" help:"Remove all that is kept of a project."`
-	} `cmd:"" group:"work" help:"List, move and forget projects."`
-	Init      initCommand      `cmd:"" group:"hook" help:"Register the Stop hook in Claude Code's settings."`
-	Upgrade   upgradeCommand   `cmd:"" group:"hook" help:"Mend the hook where it is registered."`
-	Uninstall uninstallCommand `cmd:"" group:"hook" help:"Take the hook out of the settings."`
-	Sentinel  struct {
+	} `cmd:"" group:"house" help:"List, move and forget projects."`
+	GC       gcCommand `cmd:"" name:"gc" group:"house" help:"Remove what has been of no more use for long."`
+	Sentinel struct {
 		Await sentinelAwait `cmd:"" help:"Wait for news, print it, and so start the agent's next turn."`
 		Drain sentinelDrain `cmd:"" help:"Print the news there is now, or nothing."`
-	} `cmd:"" group:"hook" help:"What the Stop hook runs."`
-	Doctor     doctorCommand `cmd:"" group:"vx" help:"Look for what keeps a wake from an idle session."`
-	GC         gcCommand     `cmd:"" name:"gc" group:"vx" help:"Remove what has been of no more use for long."`
-	Completion completion    `cmd:"" group:"vx" help:"Print a completion script for bash, zsh or fish."`
-	Version    version       `cmd:"" group:"vx" help:"Print the version."`
+	} `cmd:"" group:"house" help:"What the Stop hook runs."`
+	Completion completion `cmd:"" group:"house" help:"Print a completion script for bash, zsh or fish."`
+	Version    version    `cmd:"" group:"house" help:"Print the version."`
 }
 
 // execute parses the command line and runs the command. What a command's Run asks for is made when it asks.
