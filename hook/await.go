@@ -88,7 +88,7 @@ func (a *await) register() (err error) {
 		Client:  a.client,
 		Session: a.Session,
 		Pane:    a.pane,
-		Since:   time.Now(),
+		Since:   time.Now().UTC(),
 		Harness: a.recipient().Harness,
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {

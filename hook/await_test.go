@@ -209,6 +209,20 @@ func TestClearReplacesTheAwaitOfTheSameProcess(t *testing.T) {
 	delivers(t, fresh.wait(), "after /clear")
 }
 
+func TestAnAwaitWhoseRegistryIsGoneEndsWhenItLooks(t *testing.T) {
+	w := newWorld(t)
+	h := w.start("await", stop("s1", false))
+	e := w.waitFor(1)[0]
+	eventually(t, "it waits", func() bool { return !w.ringing(e) })
+	records, err := filepath.Glob(w.dir.Awaiters() + "/*.json")
+	if err != nil || len(records) != 1 {
+		t.Fatal(records, err)
+	}
+	os.Remove(records[0])
+	e.Tell()
+	quiet(t, h.wait())
+}
+
 // deaf starts an await that hears no bell, for the given client.
 func (w *world) deaf(root string, client proc.ID) *exec.Cmd {
 	w.t.Helper()

@@ -41,9 +41,14 @@ func (a *await) replaced(rung bool) bool {
 	return false
 }
 
-// meet tells the older ones among those that came to leave, and reports whether a younger one has come.
+// meet tells the older ones among those that came to leave, and reports whether this one is to: a younger one has come,
+// or somebody took the registry away, and the state directory perhaps with it.
 func (a *await) meet() bool {
 	fresh, err := a.bell.Newcomers()
+	if errors.Is(err, awaiter.ErrUnregistered) {
+		a.log.Info("await ends", "why", err)
+		return true
+	}
 	a.complain("awaiters", err)
 	for _, e := range fresh {
 		switch {

@@ -349,6 +349,22 @@ func TestNewcomersAreToldOnce(t *testing.T) {
 	}
 }
 
+func TestAnAwaiterLearnsThatItsRegistrationIsGone(t *testing.T) {
+	dir := open(t)
+	a := register(t, dir, "/p", 1)
+	if _, err := a.Newcomers(); err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(a.base + ".json")
+	if _, err := a.Newcomers(); !errors.Is(err, ErrUnregistered) {
+		t.Errorf("without its record: %v", err)
+	}
+	os.RemoveAll(dir.Awaiters())
+	if _, err := a.Newcomers(); !errors.Is(err, ErrUnregistered) {
+		t.Errorf("without the registry: %v", err)
+	}
+}
+
 func TestRecordsOfOtherClientsAreNotRead(t *testing.T) {
 	dir := open(t)
 	p := dir.Project("/p")

@@ -99,11 +99,18 @@ type seen struct {
 	names   map[string]bool
 }
 
+// ErrUnregistered says that an awaiter's own record is gone: somebody removed the registry.
+var ErrUnregistered = errors.New("registration is gone")
+
 // Newcomers are the live awaiters of the same project that came since the last call, and may be of the same client; at
-// first all of those. While nothing changes in the registry it costs one stat.
+// first all of those. While nothing changes in the registry it costs one stat. The error is ErrUnregistered when the
+// awaiter itself is not in it any more.
 func (a *Awaiter) Newcomers() ([]Entry, error) {
 	dir, own := filepath.Split(a.base)
 	fi, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrUnregistered
+	}
 	if err != nil {
 		return nil, fmt.Errorf("awaiters: %w", err)
 	}
@@ -114,6 +121,9 @@ func (a *Awaiter) Newcomers() ([]Entry, error) {
 	names, err := readNames(dir)
 	if err != nil {
 		return nil, fmt.Errorf("awaiters: %w", err)
+	}
+	if !slices.Contains(names, own+".json") {
+		return nil, fmt.Errorf("awaiters: %w", ErrUnregistered)
 	}
 	var fresh []Entry
 	var errs []error
