@@ -19,9 +19,46 @@ func (p *Plan) Diff() string {
 		if e.Removes {
 			to, data = "/dev/null", ""
 		}
-		b.WriteString(visible(udiff.Unified(from, to, string(e.Old), data)))
+		before, after := excerpt(string(e.Old), data)
+		for line := range strings.Lines(udiff.Unified(from, to, before, after)) {
+			b.WriteString(visible(clipLine(line)))
+		}
 	}
 	return b.String()
+}
+
+// A line longer than longest is not read by anybody. Of one that changes, as in a file on one line, margin bytes are shown
+// on either side of the change.
+const (
+	longest = 2000
+	margin  = 100
+)
+
+// excerpt leaves out what two texts have in common on the lines where they begin and end to differ, if that is long.
+func excerpt(old, new string) (string, string) {
+	start, end := 0, 0
+	for start < min(len(old), len(new)) && old[start] == new[start] {
+		start++
+	}
+	for end < min(len(old), len(new))-start && old[len(old)-1-end] == new[len(new)-1-end] {
+		end++
+	}
+	head, tail := old[:start], old[len(old)-end:]
+	old, new = old[start:len(old)-end], new[start:len(new)-end]
+	if line := strings.LastIndexByte(head, '\n') + 1; len(head)-line > longest {
+		head = head[:line] + "…" + strings.ToValidUTF8(head[len(head)-margin:], "")
+	}
+	if line := strings.IndexByte(tail+"\n", '\n'); line > longest {
+		tail = strings.ToValidUTF8(tail[:margin], "") + "…" + tail[line:]
+	}
+	return head + old + tail, head + new + tail
+}
+
+func clipLine(line string) string {
+	if len(line) <= longest {
+		return line
+	}
+	return strings.ToValidUTF8(line[:longest], "") + "…\n"
 }
 
 // visible keeps lines and tabs. JSON has no raw control characters, but it may have others that move the cursor or turn

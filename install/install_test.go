@@ -239,7 +239,11 @@ func TestASymlinkModeAndOwnerStay(t *testing.T) {
 	if err := os.Symlink("../dotfiles/claude.json", w.path(shared)); err != nil {
 		t.Fatal(err)
 	}
-	w.init(Project)
+	p, err := Init(w.dir, w.root, Project, "")
+	if want := []string{".claude/settings.json is a symlink: the file that changes is " + real}; err != nil || !slices.Equal(p.Notes, want) {
+		t.Errorf("%v, notes %q\nwant %q", err, p.Notes, want)
+	}
+	w.apply(p, err)
 	w.right("dotfiles/claude.json")
 	w.uninstall(Project)
 	if link, err := os.Readlink(w.path(shared)); err != nil || link != "../dotfiles/claude.json" {
@@ -434,6 +438,41 @@ func TestInitSaysWhatKeepsTheHookFromRunning(t *testing.T) {
 	}
 	if !slices.Equal(p.Notes, want) {
 		t.Errorf("notes:\n%s\nwant:\n%s", strings.Join(p.Notes, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestAFileWithAnotherNameIsSaidToHaveOne(t *testing.T) {
+	w := newWorld(t)
+	w.write(shared, "{}")
+	if err := os.Link(w.path(shared), w.path("backup.json")); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Init(w.dir, w.root, Project, "")
+	if want := []string{".claude/settings.json has another name, a hard link, under which the old content stays"}; err != nil || !slices.Equal(p.Notes, want) {
+		t.Errorf("%v, notes %q\nwant %q", err, p.Notes, want)
+	}
+	w.apply(p, err)
+	if got := w.read("backup.json"); got != "{}" {
+		t.Errorf("the other name has %q", got)
+	}
+}
+
+func TestTheDiffOfAFileOnOneLineShowsTheChange(t *testing.T) {
+	w := newWorld(t)
+	long := strings.Repeat("é", 50_000)
+	w.write(shared, `{"a":"`+long+`","hooks":{"Stop":[{"hooks":[{"command":"vx sentinel await","type":"command"}]}]},"b":"`+long+`"}`)
+	p, err := Upgrade(w.dir, w.root, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := p.Diff()
+	if len(got) > 4*longest || !strings.Contains(got, `"command":"vx sentinel await"`) || !strings.Contains(got, `"timeout":3600`) || strings.Contains(got, "\ufffd") {
+		t.Errorf("the diff has %d bytes:\n%.3000s", len(got), got)
+	}
+	w.init(Local)
+	w.write(private, strings.Replace(w.read(private), "{", `{ `+strings.Repeat(" ", 10*longest), 1))
+	if p, err = Uninstall(w.dir, w.root, Local); err != nil || len(p.Diff()) > 3*longest {
+		t.Errorf("%v, the diff of a removal has %d bytes", err, len(p.Diff()))
 	}
 }
 

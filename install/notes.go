@@ -2,9 +2,12 @@ package install
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"vx/internal/claude"
 	"vx/settings"
@@ -36,6 +39,21 @@ func (p *Plan) aboutFiles(a action) []string {
 		}
 	}
 	return notes
+}
+
+// aboutLinks says which other file an edit changes, or leaves as it is, that is thought to be the same.
+func aboutLinks(f File) []string {
+	fi, err := os.Lstat(f.Path)
+	if err != nil {
+		return nil
+	}
+	if real := resolve(f.Path); fi.Mode()&fs.ModeSymlink != 0 {
+		return []string{fmt.Sprintf("%s is a symlink: the file that changes is %s", f.Shown, fromHome(real))}
+	}
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
+		return []string{f.Shown + " has another name, a hard link, under which the old content stays"}
+	}
+	return nil
 }
 
 // mostProblems is how many entries are named that make the client drop hooks.

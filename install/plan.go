@@ -142,6 +142,7 @@ func newPlan(dir *state.Dir, root string, a action, meant func(File) bool) (*Pla
 		}
 		if e != nil {
 			p.Edits = append(p.Edits, *e)
+			p.Notes = append(p.Notes, aboutLinks(f)...)
 		}
 	}
 	p.Notes = append(p.Notes, p.aboutFiles(a)...)

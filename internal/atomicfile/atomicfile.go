@@ -208,10 +208,18 @@ func likeExisting(f *os.File, target string) error {
 	was, is := old.Sys().(*syscall.Stat_t), fi.Sys().(*syscall.Stat_t)
 	if was.Uid != is.Uid || was.Gid != is.Gid {
 		if err := f.Chown(int(was.Uid), int(was.Gid)); err != nil {
-			return err
+			return fmt.Errorf("it is of user %d, group %d, which its successor cannot be given: %w", was.Uid, was.Gid, unnamed(err))
 		}
 	}
 	return f.Chmod(old.Mode().Perm())
+}
+
+// unnamed is a system's error without the path of the temporary file.
+func unnamed(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
 }
 
 // maxLinks is how many links are followed to a file that does not exist yet; the kernel's own limit.
