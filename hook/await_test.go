@@ -129,6 +129,44 @@ func TestAnAwaitWhoseParentEndsEndsToo(t *testing.T) {
 	w.holds(1, 0, 0)
 }
 
+func TestAnAwaitWhoseClientEndsEndsTooThoughNothingHangsUp(t *testing.T) {
+	w := newWorld(t)
+	// The client's child is a shell that outlives it; the streams are held by another process, this one.
+	cmd := exec.Command(os.Args[0], "sh", "-c", `"$0" sentinel await; exit`, os.Args[0])
+	cmd.Dir, cmd.Env = w.project.Root, w.with("VXTEST_ROLE=parent")
+	h := w.launch(cmd, stop("s1", false))
+	e := w.waitFor(1)[0]
+	if e.Client.PID != cmd.Process.Pid {
+		t.Fatalf("its client is %v, want process %d", e.Client, cmd.Process.Pid)
+	}
+	cmd.Process.Kill()
+	gone(t, e.Process)
+	if log := w.log(); !strings.Contains(log, "the client ended") {
+		t.Errorf("it ended for another reason: %s", log)
+	}
+	quiet(t, result{0, h.outs.String(), h.errs.String()})
+}
+
+func TestWhoLeavesRingsForTheNext(t *testing.T) {
+	w := newWorld(t)
+	h := w.start("await", stop("s1", false))
+	w.waitFor(1)
+	next, err := awaiter.Register(w.dir, w.project, awaiter.Record{Process: self(t), Project: w.project.Root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close()
+	h.cmd.Process.Signal(syscall.SIGTERM)
+	quiet(t, h.wait())
+	watch, err := newWatch(watched{bell: next.FD(), client: -1, signals: -1, out: streams{-1, -1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen, err := watch.wait(0); err != nil || !seen.rung {
+		t.Error("the next one was not rung", err)
+	}
+}
+
 func TestAStoppedClientIsGivenNothingAndKeepsItsAwait(t *testing.T) {
 	w := newWorld(t)
 	c := w.client(1, stop("s1", false), "dash", "-c", settings.Command)
@@ -207,6 +245,9 @@ func TestClearReplacesTheAwaitOfTheSameProcess(t *testing.T) {
 	}
 	w.put("after /clear")
 	delivers(t, fresh.wait(), "after /clear")
+	if log := w.log(); !strings.Contains(log, "a younger one waits") || strings.Contains(log, "SIGTERM") {
+		t.Errorf("the old one did not leave by itself: %s", log)
+	}
 }
 
 func TestAnAwaitWhoseRegistryIsGoneEndsWhenItLooks(t *testing.T) {

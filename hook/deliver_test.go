@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -101,9 +102,6 @@ func TestNoFaultBeforeThePrintingLooksLikeADelivery(t *testing.T) {
 					w.put("not yet")
 					h := w.start(mode, stop("s1", false), "VXTEST_AT="+string(step)+"="+fault)
 					silent(t, h.wait())
-					if state := h.cmd.ProcessState.Sys().(syscall.WaitStatus); state.CoreDump() {
-						t.Error("it dumped core")
-					}
 					w.waitFor(0)
 					// The next one gets it.
 					delivers(t, w.start("await", stop("s1", false)).wait(), "not yet")
@@ -246,6 +244,66 @@ func TestPrintingNeverBlocksOnAFullPipe(t *testing.T) {
 	r.Close()
 	if err := writeWhole(int(w.Fd()), big, time.Now().Add(patient)); !errors.Is(err, unix.EPIPE) {
 		t.Errorf("no reader: %v", err)
+	}
+}
+
+func TestWhatWasPrintedIsTakenOnlyWhileTheReaderStands(t *testing.T) {
+	transcript := filepath.Join(t.TempDir(), "t.jsonl")
+	if err := os.WriteFile(transcript, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dead := self(t)
+	dead.Start++
+	for _, c := range []struct {
+		name       string
+		transcript string
+		client     proc.ID
+		hangUp     bool
+		taken      bool
+	}{
+		{"all is well", "", self(t), false, true},
+		{"all is well, with a transcript", transcript, self(t), false, true},
+		{"hung up", "", self(t), true, false},
+		{"hung up, with a transcript", transcript, self(t), true, false},
+		{"the client is gone", "", dead, false, false},
+		{"the client is gone, and its transcript tells", transcript, dead, false, true},
+		{"a transcript that is not there", transcript + ".none", dead, false, false},
+	} {
+		ours, theirs, err := socketpair()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fd := int(theirs.Fd())
+		k := &courier{call: &call{}, client: c.client, out: streams{fd, fd}}
+		k.Transcript = c.transcript
+		w, err := newWatch(watched{bell: -1, client: -1, signals: -1, out: k.out})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.hangUp {
+			ours.Close()
+		}
+		if err := k.taken(w); (err == nil) != c.taken {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		ours.Close()
+		theirs.Close()
+	}
+}
+
+func TestAnAbortDumpsNoCore(t *testing.T) {
+	w := newWorld(t)
+	w.put("boom")
+	cmd := exec.Command("sh", "-c", `ulimit -c unlimited 2>/dev/null; exec "$0" sentinel await`, os.Args[0])
+	cmd.Dir, cmd.Env = w.project.Root, w.with("VXTEST_AT=claimed=fatal")
+	h := w.launch(cmd, stop("s1", false))
+	silent(t, h.wait())
+	state := h.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if state.Signal() != syscall.SIGABRT || state.CoreDump() {
+		t.Errorf("it ended by %v, core dumped: %v", state.Signal(), state.CoreDump())
+	}
+	if cores, _ := filepath.Glob(w.project.Root + "/core*"); len(cores) > 0 {
+		t.Errorf("it left %q", cores)
 	}
 }
 

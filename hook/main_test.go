@@ -21,11 +21,16 @@ import (
 )
 
 // The test binary is also the program ("sentinel await", "sentinel drain"), and, by VXTEST_ROLE, a client that runs
-// hooks, or an await that does not hear its bell.
+// hooks, the parent of a program, or an await that does not hear its bell.
 func TestMain(m *testing.M) {
 	switch role := os.Getenv("VXTEST_ROLE"); {
 	case role == "client":
 		playClient()
+	case role == "parent":
+		os.Unsetenv("VXTEST_ROLE")
+		cmd := exec.Command(os.Args[1], os.Args[2:]...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+		cmd.Run()
 	case role == "deaf":
 		playDeaf()
 	case len(os.Args) == 3 && os.Args[1] == "sentinel":
