@@ -175,3 +175,29 @@ func TestSendWaitsForTheReceipt(t *testing.T) {
 		})
 	}
 }
+
+func TestADeliveredWakeIsShownByWhatBecameOfIt(t *testing.T) {
+	t.Setenv("VEXILLUM_HOME", t.TempDir())
+	dir, err := state.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	q := wake.Open(dir.Project(root))
+	w, err := q.Put(t.Context(), wake.Wake{Title: "the deploy"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deliver("user")(t, q)
+	if err := q.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cmd := vx(t, "wake", "show", w.ID, "--project", root)
+	cmd.Env = os.Environ()
+	out, err := cmd.CombinedOutput()
+	for _, want := range []string{"stage:    gone\n", "title:    the deploy\n", " put\n", " claimed\n", " emitted ", " delivered   (turn started)"} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%v, no %q in:\n%s", err, want, out)
+		}
+	}
+}

@@ -3,7 +3,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -22,17 +25,18 @@ const followEvery = 250 * time.Millisecond
 
 func (l *wakeLog) Run(std stdio) error {
 	var last wake.Event
+	var history history
 	for {
-		// Looked up each time: the first wake of all may make the state directory.
-		q, err := l.look()
-		if err != nil {
-			return err
-		}
-		var events []wake.Event
-		if q != nil {
-			if events, err = q.History(0); err != nil {
+		if history.queue == nil { // the first wake of all may make the state directory
+			q, err := l.look()
+			if err != nil {
 				return err
 			}
+			history.queue = q
+		}
+		events, err := history.changed()
+		if err != nil {
+			return err
 		}
 		for _, e := range behind(events, last) {
 			if err := l.print(std, e); err != nil {
@@ -45,6 +49,28 @@ func (l *wakeLog) Run(std stdio) error {
 		}
 		time.Sleep(followEvery)
 	}
+}
+
+// history is a queue's history that is read again and again.
+type history struct {
+	queue *wake.Queue
+	seen  fs.FileInfo
+}
+
+// changed is the whole history where there is news in it, and nothing where there is none.
+func (h *history) changed() ([]wake.Event, error) {
+	if h.queue == nil {
+		return nil, nil
+	}
+	now, err := os.Stat(h.queue.Project.Join("history.jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && h.seen != nil && os.SameFile(now, h.seen) && now.Size() == h.seen.Size() {
+		return nil, nil
+	}
+	h.seen = now
+	return h.queue.History(0)
 }
 
 func (l *wakeLog) print(std stdio, e wake.Event) error {

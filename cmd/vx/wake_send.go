@@ -17,14 +17,14 @@ import (
 )
 
 type wakeSend struct {
-	Title   string        `name:"title" required:"" placeholder:"T" help:"What happened, in one line."`
-	Key     string        `name:"key" placeholder:"K" help:"What it is about: a wake that waits with the same key is folded in."`
-	Kind    string        `name:"kind" enum:"message,run,mission,scout,forum" default:"message" placeholder:"KIND" help:"message (the default), run, mission, scout or forum."`
-	Detail  string        `name:"detail" placeholder:"D" help:"A few more lines; - reads them from stdin."`
-	Ref     []string      `name:"ref" type:"path" sep:"none" placeholder:"PATH" help:"A file to look at: a report, a log. May be repeated."`
-	Expires time.Duration `name:"expires" placeholder:"DUR" help:"Drop the wake if it still waits after this long."`
-	Wait    patience      `name:"wait" placeholder:"DUR" help:"Return when the model's turn has started; exit 1 if that takes longer (--wait=DUR, 1m)."`
-	JSON    bool          `name:"json" help:"Print JSON."`
+	Title   string   `name:"title" required:"" placeholder:"T" help:"What happened, in one line."`
+	Key     string   `name:"key" placeholder:"K" help:"What it is about: a wake that waits with the same key is folded in."`
+	Kind    string   `name:"kind" enum:"message,run,mission,scout,forum" default:"message" placeholder:"KIND" help:"message (the default), run, mission, scout or forum."`
+	Detail  string   `name:"detail" placeholder:"D" help:"A few more lines; - reads them from stdin."`
+	Ref     []string `name:"ref" type:"path" sep:"none" placeholder:"PATH" help:"A file to look at: a report, a log. May be repeated."`
+	Expires span     `name:"expires" placeholder:"DUR" help:"Drop the wake if it still waits after this long."`
+	Wait    patience `name:"wait" placeholder:"DUR" help:"Return when the model's turn has started; exit 1 if that takes longer (--wait=DUR, 1m)."`
+	JSON    bool     `name:"json" help:"Print JSON."`
 	place
 }
 
@@ -54,7 +54,7 @@ func (s *wakeSend) Run(ctx context.Context, std stdio, dir *state.Dir) error {
 		}
 	}
 	if s.Expires > 0 {
-		w.Expires = time.Now().Add(s.Expires)
+		w.Expires = time.Now().Add(time.Duration(s.Expires))
 	}
 	if w, err = q.Put(ctx, w); err != nil {
 		return err
@@ -112,11 +112,12 @@ func receipt(ctx context.Context, q *wake.Queue, id string, patience time.Durati
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	const shortest, longest = 20 * time.Millisecond, 500 * time.Millisecond
+	history := history{queue: q}
 	for pause := time.Duration(shortest); ; pause = min(pause*3/2, longest) {
 		if err := q.Settle(ctx); err != nil && ctx.Err() == nil {
 			return nil, err
 		}
-		events, err := q.History(0)
+		events, err := history.changed()
 		if err != nil {
 			return nil, err
 		}
@@ -173,8 +174,8 @@ func (p *patience) Decode(ctx *kong.DecodeContext) error {
 	if ctx.Scan.Peek().Type != kong.FlagValueToken {
 		return nil
 	}
-	d, err := time.ParseDuration(ctx.Scan.Pop().String())
-	if err != nil || d <= 0 {
+	var d span
+	if err := d.UnmarshalText([]byte(ctx.Scan.Pop().String())); err != nil || d <= 0 {
 		return errors.New("want a duration such as 30s or 5m")
 	}
 	*p = patience(d)
