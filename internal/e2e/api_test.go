@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,7 @@ type answer struct {
 	bash   string        // or a call of the Bash tool,
 	status int           // or an error with this HTTP status
 	gate   chan struct{} // the answer starts at once, and ends when this is closed (nil: at once)
+	stays  bool          // it is given more than once
 	asked  chan struct{} // closed when the model was called with the needle
 }
 
@@ -84,6 +86,30 @@ func (a *api) told(needle string) string {
 	return ""
 }
 
+// together reports whether one request brought the model both needles.
+func (a *api) together(one, other string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.ContainsFunc(a.requests, func(r request) bool {
+		news := strings.Join(r.tail, "\n")
+		return r.main && strings.Contains(news, one) && strings.Contains(news, other)
+	})
+}
+
+// refuse answers whatever holds the needle with an error that ends the turn, until relent is called. It does so more than
+// once: the newer client tries older forms of a request before it gives up.
+func (a *api) refuse(needle string) (relent func()) {
+	ans := a.when(needle, answer{status: http.StatusBadRequest})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ans.stays = true
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.answers = slices.DeleteFunc(a.answers, func(other *answer) bool { return other == ans })
+	}
+}
+
 func (a *api) dump() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -126,9 +152,6 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ans, n := a.take(body)
-	if ans.asked != nil {
-		close(ans.asked)
-	}
 	if ans.status != 0 {
 		w.WriteHeader(ans.status)
 		fmt.Fprint(w, `{"type":"error","error":{"type":"invalid_request_error","message":"mock error"}}`)
@@ -157,7 +180,10 @@ func (a *api) take(body wire) (*answer, int) {
 	news := strings.Join(req.tail, "\n")
 	for i, ans := range a.answers {
 		if strings.Contains(news, ans.needle) {
-			a.answers = append(a.answers[:i:i], a.answers[i+1:]...)
+			if !ans.stays {
+				a.answers = slices.Delete(a.answers, i, i+1)
+				close(ans.asked)
+			}
 			return ans, n
 		}
 	}

@@ -3,6 +3,9 @@
 package e2e
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -113,4 +116,17 @@ func (c *client) end(how string) {
 		c.w.t.Fatalf("no such end: %s", how)
 	}
 	c.w.eventually("the client's end by "+how, func() bool { return !c.proc.alive() })
+}
+
+// session is the client's session, by its own record; /clear begins a new one.
+func (c *client) session() string {
+	data, err := os.ReadFile(filepath.Join(c.w.home, ".claude", "sessions", strconv.Itoa(c.proc.pid)+".json"))
+	if err != nil {
+		return ""
+	}
+	var s struct{ SessionID string }
+	if json.Unmarshal(data, &s) != nil {
+		return ""
+	}
+	return s.SessionID
 }

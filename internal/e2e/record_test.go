@@ -3,16 +3,13 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -94,7 +91,7 @@ func (r *recording) news(token string) {
 
 func (r *recording) enqueued(token string) {
 	r.t.Helper()
-	r.row(`"enqueue"`, token)
+	r.inTranscript(`"enqueue"`, token)
 }
 
 func (r *recording) turn(token string) {
@@ -242,15 +239,6 @@ func recordIdleTwice(r *recording) {
 	r.hookWaits()
 }
 
-// runTool leaves a client in the middle of a turn, a tool running until the returned function is called.
-func (r *recording) runTool(c *client) func() {
-	gate := r.path("gate")
-	r.api.when("run the tool", answer{bash: "touch " + gate + ".reached; while [ ! -e " + gate + " ]; do sleep 0.1; done; echo tool-done"})
-	c.prompt("run the tool")
-	r.eventually("the tool runs", func() bool { _, err := os.Stat(gate + ".reached"); return err == nil })
-	return func() { r.writeFile(gate, "", 0o600) }
-}
-
 func recordToolRunning(r *recording) {
 	c := r.first()
 	open := r.runTool(c)
@@ -301,19 +289,11 @@ func recordTwoMidTurn(r *recording) {
 
 func recordClear(r *recording) {
 	c := r.first()
-	before := r.sessionID(c)
-	c.enter("/clear", func() bool { return r.sessionID(c) != before })
+	before := c.session()
+	c.enter("/clear", func() bool { return c.session() != before })
 	r.news(r.token)
 	r.turn(r.token)
 	r.hookWaits()
-}
-
-// sessionID reads the client's own record of its session.
-func (r *recording) sessionID(c *client) string {
-	data, _ := os.ReadFile(filepath.Join(r.home, ".claude", "sessions", fmt.Sprint(c.proc.pid)+".json"))
-	var s struct{ SessionID string }
-	json.Unmarshal(data, &s)
-	return s.SessionID
 }
 
 func recordKilledEnqueued(r *recording) {
@@ -351,7 +331,7 @@ func recordKilledTurn(r *recording) {
 	c := r.first()
 	r.api.when(r.token, answer{say: "never said", gate: make(chan struct{})})
 	r.news(r.token)
-	r.row(`"type":"user"`, r.token)
+	r.inTranscript(`"type":"user"`, r.token)
 	c.end("SIGKILL")
 	r.save("killed-turn")
 	r.continued = true
@@ -381,15 +361,15 @@ func recordClearEnqueued(r *recording) {
 	open := r.runTool(c)
 	r.news(r.token)
 	r.enqueued(r.token)
-	before := r.sessionID(c)
+	before := c.session()
 	c.keys("-l", "--", "/clear")
 	time.Sleep(time.Second)
 	c.keys("Enter")
 	time.Sleep(2 * time.Second)
-	r.t.Logf("session changed before the tool ended: %v; turns %d\n%s", r.sessionID(c) != before, r.api.turns(r.token), c.screen())
+	r.t.Logf("session changed before the tool ended: %v; turns %d\n%s", c.session() != before, r.api.turns(r.token), c.screen())
 	open()
 	time.Sleep(3 * time.Second)
-	r.t.Logf("session changed after the tool ended: %v; turns %d\n%s", r.sessionID(c) != before, r.api.turns(r.token), c.screen())
+	r.t.Logf("session changed after the tool ended: %v; turns %d\n%s", c.session() != before, r.api.turns(r.token), c.screen())
 }
 
 // In popped a person takes back the prompt that waits beside a wake.
@@ -407,48 +387,21 @@ func recordPopped(r *recording) {
 	r.t.Logf("turns %d\n%s", r.api.turns(r.token), c.screen())
 }
 
-func (r *recording) hasRow(parts ...string) bool {
-	for _, text := range r.transcripts() {
-		for line := range strings.Lines(text) {
-			all := true
-			for _, part := range parts {
-				all = all && strings.Contains(line, part)
-			}
-			if all {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (r *recording) row(parts ...string) {
-	r.t.Helper()
-	r.eventually(fmt.Sprintf("a row with %q", parts), func() bool { return r.hasRow(parts...) })
-}
-
-// The newer client tries older forms of the request before it gives up.
-func (r *recording) refuse() {
-	for range 6 {
-		r.api.when(r.token, answer{status: 400})
-	}
-}
-
 func recordAPIError(r *recording) {
 	r.first()
-	r.refuse()
+	r.api.refuse(r.token)
 	r.news(r.token)
-	r.row("isApiErrorMessage", "true")
+	r.inTranscript("isApiErrorMessage", "true")
 }
 
 func recordAPIErrorMidTurn(r *recording) {
 	c := r.first()
 	open := r.runTool(c)
-	r.refuse()
+	r.api.refuse(r.token)
 	r.news(r.token)
 	r.enqueued(r.token)
 	open()
-	r.row("isApiErrorMessage", "true")
+	r.inTranscript("isApiErrorMessage", "true")
 }
 
 func recordIdleThenPrompt(r *recording) {
@@ -498,15 +451,7 @@ func recordEscape(r *recording) {
 
 func recordStopped(r *recording) {
 	c := r.first()
-	// tmux continues a child that stops: it is stopped before, and both are continued together.
-	pid, err := r.tmux("display-message", "-p", "#{pid}")
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	n, _ := strconv.Atoi(pid)
-	server := processOf(n)
-	server.signal(r.t, syscall.SIGSTOP)
-	c.proc.signal(r.t, syscall.SIGSTOP)
+	goOn := c.stop()
 	r.news(r.token)
 	r.eventually("the hook took the news", func() bool {
 		left, _ := os.ReadDir(r.path("news"))
@@ -514,8 +459,7 @@ func recordStopped(r *recording) {
 	})
 	time.Sleep(time.Second)
 	r.save("stopped")
-	c.proc.signal(r.t, syscall.SIGCONT)
-	server.signal(r.t, syscall.SIGCONT)
+	goOn()
 	r.continued = true
 	r.turn(r.token)
 	r.hookWaits()

@@ -3,10 +3,14 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,9 +51,11 @@ func newWorld(t *testing.T, version string) *world {
 			t.Fatal(err)
 		}
 	}
+	// The server stays when its last terminal is closed: a new one could not start while the old one leaves.
+	w.writeFile(w.path("tmux.conf"), "set -g exit-empty off\n", 0o600)
 	w.env = []string{
-		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + w.home, "TMPDIR=" + w.path("tmp"), "TERM=xterm-256color", "LANG=C.UTF-8",
-		"VEXILLUM_HOME=" + filepath.Join(w.home, ".vexillum"),
+		"PATH=/usr/bin:/bin", "HOME=" + w.home, "TMPDIR=" + w.path("tmp"), "TERM=xterm-256color", "LANG=C.UTF-8",
+		"VEXILLUM_HOME=" + w.path("state"),
 		"ANTHROPIC_BASE_URL=" + w.api.URL, "ANTHROPIC_API_KEY=" + fakeKey,
 		"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 	}
@@ -107,8 +113,11 @@ func (w *world) clean() {
 
 // tmux runs a command of this world's own tmux server and returns what it prints.
 func (w *world) tmux(args ...string) (string, error) {
-	cmd := exec.Command("tmux", append([]string{"-S", w.path("tmux"), "-f", "/dev/null"}, args...)...)
-	cmd.Dir, cmd.Env = w.dir, w.env
+	// A server that a test has stopped does not answer.
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "tmux", append([]string{"-S", w.path("tmux"), "-f", w.path("tmux.conf")}, args...)...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = w.dir, w.env, time.Second
 	out, err := cmd.Output()
 	return strings.TrimRight(string(out), "\n"), err
 }
@@ -131,15 +140,56 @@ func (w *world) transcripts() map[string]string {
 	return texts
 }
 
-// eventually waits for a condition; the deadline is far beyond what any of them takes, so that a slow machine fails nothing.
+// inTranscript waits until a transcript has a row that holds all the parts.
+func (w *world) inTranscript(parts ...string) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("a row with %q", parts), func() bool { return w.hasRow(parts...) })
+}
+
+func (w *world) hasRow(parts ...string) bool {
+	w.t.Helper()
+	missing := func(line string) func(string) bool {
+		return func(part string) bool { return !strings.Contains(line, part) }
+	}
+	for _, text := range w.transcripts() {
+		for line := range strings.Lines(text) {
+			if !slices.ContainsFunc(parts, missing(line)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// server is this world's tmux server.
+func (w *world) server() process {
+	w.t.Helper()
+	out, err := w.tmux("display-message", "-p", "#{pid}")
+	pid, perr := strconv.Atoi(out)
+	if err != nil || perr != nil {
+		w.t.Fatalf("tmux's pid: %v, %q", err, out)
+	}
+	return processOf(pid)
+}
+
+// patience is far beyond what any step takes, so that a busy machine fails nothing.
+const patience = 60 * time.Second
+
+// eventually waits for a condition.
 func (w *world) eventually(what string, ok func() bool) {
 	w.t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+	w.eventuallyOr(what, ok, func() string { return "" })
+}
+
+// eventuallyOr says, when the condition does not come, what there is instead.
+func (w *world) eventuallyOr(what string, ok func() bool, instead func() string) {
+	w.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
 		if ok() {
 			return
 		}
 	}
-	w.t.Fatalf("not within 30 s: %s\n%s", what, w.screens())
+	w.t.Fatalf("not within %s: %s; %s\n%s", patience, what, instead(), w.screens())
 }
 
 func (w *world) screens() string {
