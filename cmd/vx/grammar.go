@@ -18,6 +18,7 @@ type grammar struct {
 	Upgrade   upgradeCommand   `cmd:"" group:"setup" help:"Mend the hook where it is registered."`
 	Uninstall uninstallCommand `cmd:"" group:"setup" help:"Take the hook out of the settings."`
 	Doctor    doctorCommand    `cmd:"" group:"setup" help:"Look for what keeps a wake from an idle session."`
+	Demo      demoCommand      `cmd:"" group:"setup" help:"Show the whole way of a wake, in a scratch HOME and project."`
 
 	Run  runCommand `cmd:"" group:"news" help:"Run a command, and put a wake when it has ended."`
 	Wake struct {
