@@ -172,36 +172,47 @@ func TestCtrlBackslashEndsTheCommandAndVxStillTells(t *testing.T) {
 // shell is an interactive bash in a terminal, in which "vx" is vx run with a command.
 func (w *world) shell(c Command) *screen {
 	w.t.Helper()
+	s := w.inShell(c, "bash", "--norc", "--noprofile", "--noediting", "-i")
+	s.expect("$ ")
+	return s
+}
+
+func (w *world) inShell(c Command, args ...string) *screen {
+	w.t.Helper()
 	script := filepath.Join(w.project, "vx")
 	text := "#!/bin/sh\nRUN_TEST='" + strings.ReplaceAll(w.spec(c), "'", `'\''`) + "' exec " + os.Args[0] + "\n"
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		w.t.Fatal(err)
 	}
-	cmd := exec.Command("bash", "--norc", "--noprofile", "--noediting", "-i")
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.Env = w.project, w.env
-	s := w.onScreen(cmd)
-	s.expect("$ ")
-	return s
+	return w.onScreen(cmd)
 }
 
 func TestCtrlZStopsTheJobAndFgGoesOn(t *testing.T) {
-	w := newWorld(t)
-	s := w.shell(sh(`echo ready; read x; echo "got $x"; exit 7`))
-	s.typed("./vx\n")
-	s.expect("ready")
-	s.typed("\x1a")
-	s.expect("Stopped")
-	s.typed("echo the shell is $((40+2))\n")
-	s.expect("the shell is 42")
-	s.typed("fg\n")
-	s.expect("./vx")
-	s.typed("input\n")
-	s.expect("got input")
-	s.expect("$ ")
-	s.typed("echo status $?\n")
-	s.expect("status 7")
-	if got := w.only(); !strings.HasPrefix(got.Outcome, "exit 7") {
-		t.Errorf("the wake is %+v", got)
+	// Bash mends the terminal's modes after a job; the plain shell relies on the job.
+	for _, shell := range [][]string{{"bash", "--norc", "--noprofile", "--noediting", "-i"}, {"sh", "-i"}} {
+		t.Run(shell[0], func(t *testing.T) {
+			w := newWorld(t)
+			s := w.inShell(sh(`echo ready; read x; echo "got $x"; exit 7`), shell...)
+			s.expect("$ ")
+			s.typed("./vx\n")
+			s.expect("ready")
+			s.typed("\x1a")
+			s.expect("Stopped")
+			s.typed("echo the shell is $((40+2))\n")
+			s.expect("the shell is 42\r\n")
+			s.typed("fg\n")
+			s.expect("./vx")
+			s.typed("input\n")
+			s.expect("got input")
+			s.expect("$ ")
+			s.typed("echo status $?\n")
+			s.expect("status 7")
+			if got := w.only(); !strings.HasPrefix(got.Outcome, "exit 7") {
+				t.Errorf("the wake is %+v", got)
+			}
+		})
 	}
 }
 
