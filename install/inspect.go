@@ -1,6 +1,10 @@
 package install
 
-import "vx/settings"
+import (
+	"slices"
+
+	"vx/settings"
+)
 
 // Inspect reads the file for what it says of hooks; there is false if there is none. The error is why the file cannot be
 // read or is not understood, and names it; the report then holds what could be made out.
@@ -11,4 +15,10 @@ func (f File) Inspect() (r settings.Report, there bool, err error) {
 	}
 	r, err = settings.Inspect(data)
 	return r, there, f.error(err)
+}
+
+// Registered tells whether a project's own settings, shared or local, hold our entry.
+func Registered(root string) bool {
+	files, _ := Files(root)
+	return slices.ContainsFunc(files, func(f File) bool { return f.Scope != User && f.registered() })
 }

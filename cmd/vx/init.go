@@ -104,8 +104,14 @@ func (i *initCommand) root(dir *state.Dir) (string, error) {
 	return optional(dir, place{}, i.Scope)
 }
 
-// optional is the project, or "" where there is none and the user's settings are meant.
+// optional is the project, or "" where there is none and the user's settings are meant. A directory that is named and has
+// a hook of its own is one by itself, as for init, also where the state directory does not know it any more.
 func optional(dir *state.Dir, p place, scope string) (string, error) {
+	if p.Project != "" {
+		if at, err := standing(p.Project); err == nil && install.Registered(at) {
+			return at, nil
+		}
+	}
 	root, err := p.root(dir)
 	if _, none := errors.AsType[*noProject](err); none && scope == string(install.User) {
 		return "", nil
