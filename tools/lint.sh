@@ -35,8 +35,8 @@ vulnerabilities() {
 	tool govulncheck ./... >"$scratch/vuln" 2>&1
 	status=$?
 	if [ "$status" -ne 0 ] && grep -q 'fetching vulnerabilities' "$scratch/vuln"; then
-		note="govulncheck left out: its vulnerability data cannot be had from here"
-		echo "lint: $note"
+		note="govulncheck: its vulnerability data cannot be had from here"
+		echo "lint: left out: $note"
 		[ -z "${LINT_NOTES-}" ] || echo "$note" >>"$LINT_NOTES"
 	elif [ "$status" -ne 0 ]; then
 		echo "lint: FAIL govulncheck"
