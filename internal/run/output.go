@@ -102,9 +102,6 @@ func (o *output) drain(patience time.Duration) {
 			return
 		}
 	}
-	if o.terminal != nil {
-		o.terminal.returnKeys()
-	}
 }
 
 // leave ends the passing on. Where a process that the command left behind still holds its output open, a cat takes over,

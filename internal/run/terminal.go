@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -31,7 +30,6 @@ type terminal struct {
 	away   bool         // the keys are the shell's, whatever is in the foreground
 
 	feeding sync.Mutex // held while keys are on their way
-	fed     bool       // there were keys
 
 	interrupted atomic.Bool // Ctrl-C or Ctrl-\ was typed, and meant a signal
 }
@@ -134,7 +132,6 @@ func (t *terminal) feed(block []byte) int {
 	}
 	n, _ := unix.Read(int(t.keys.Fd()), block)
 	if n > 0 {
-		t.fed = true
 		t.note(block[:n])
 		t.master.Write(block[:n])
 	}
@@ -176,44 +173,6 @@ func (t *terminal) giveBack() {
 		unix.IoctlSetTermios(int(t.keys.Fd()), setTermios, &t.before)
 	}
 	t.raw = false
-}
-
-// returnKeys gives back to the real terminal what was typed ahead and the command did not read, such as the second of
-// two lines pasted into a shell. Not every system lets a program do that. The command's terminal must be closed.
-func (t *terminal) returnKeys() {
-	if raw, _ := t.state(); !raw || !t.fed || !inForeground(int(t.keys.Fd())) {
-		return
-	}
-	again, err := os.OpenFile(t.slave.Name(), os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return
-	}
-	defer again.Close()
-	fd := int(again.Fd())
-	modes, err := unix.IoctlGetTermios(fd, getTermios)
-	if err != nil {
-		return
-	}
-	modes.Lflag &^= unix.ICANON // a line that was not ended is readable too
-	modes.Cc[unix.VMIN], modes.Cc[unix.VTIME] = 0, 0
-	unix.IoctlSetTermios(fd, setTermios, modes)
-	unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10) // the last ones may just be on their way
-	unread := make([]byte, 4096)
-	n, _ := unix.Read(fd, unread)
-	for i := range max(n, 0) {
-		if typeKey(int(t.keys.Fd()), &unread[i]) != nil {
-			return
-		}
-	}
-}
-
-// typeKey is as if the key had been typed.
-func typeKey(fd int, key *byte) error {
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSTI, uintptr(unsafe.Pointer(key)))
-	if errno != 0 {
-		return errno
-	}
-	return nil
 }
 
 // wake ends rest and giveBack.

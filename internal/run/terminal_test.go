@@ -98,25 +98,6 @@ func TestKeysReachWhoeverReadsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestWhatIsTypedAheadIsTheShells(t *testing.T) {
-	if allowed, err := os.ReadFile("/proc/sys/dev/tty/legacy_tiocsti"); err == nil && string(allowed) == "0\n" {
-		t.Skip("this kernel does not let programs return keys: what was typed ahead is lost")
-	}
-	w := newWorld(t)
-	gate := filepath.Join(w.project, "gate")
-	s := w.shell(sh("echo ready; while ! test -e " + gate + "; do sleep 0.05; done"))
-	s.typed("./vx\n")
-	s.expect("ready")
-	s.typed("echo a $((40+2))\necho a $((40+3))\n")
-	s.expect("echo a $((40+3))")
-	if err := os.WriteFile(gate, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.expect("a 42\r\n")
-	s.expect("a 43\r\n")
-	w.only()
-}
-
 func TestKeysAreReadFromTheTerminalWhereStdinIsAPipe(t *testing.T) {
 	w := newWorld(t)
 	s := w.shell(sh(`read x <$(tty <&2); echo "got $x and $(cat)"`))
@@ -152,6 +133,28 @@ func TestCtrlCReachesTheCommandOnce(t *testing.T) {
 		t.Errorf("the command got SIGINT %d times", n)
 	}
 	if got := w.only(); got.NewStatus != "interrupted" || !strings.HasPrefix(got.Outcome, "exit 9") {
+		t.Errorf("the wake is %+v", got)
+	}
+}
+
+func TestCtrlCReachesACommandThatPrintsElsewhereOnce(t *testing.T) {
+	w := newWorld(t)
+	cmd := w.vx(sh(`trap 'echo caught' INT; echo ready; for i in 1 2 3 4 5 6; do sleep 0.2; done; exit 9`))
+	path := filepath.Join(w.project, "out")
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out
+	text := func() string { data, _ := os.ReadFile(path); return string(data) }
+	s := w.onScreen(cmd)
+	w.eventually("ready", func() bool { return text() == "ready\n" })
+	s.typed("\x03")
+	if got := s.status(); got != 9 || text() != "ready\ncaught\n" {
+		t.Errorf("exit status %d, %q", got, text())
+	}
+	if got := w.only(); got.NewStatus != "interrupted" {
 		t.Errorf("the wake is %+v", got)
 	}
 }
@@ -298,12 +301,17 @@ func TestWhenVxIsKilledTheCommandIsHungUp(t *testing.T) {
 
 func TestATerminalThatHangsUpIsTold(t *testing.T) {
 	w := newWorld(t)
-	s := w.onScreen(w.vx(sh(`trap 'kill $!; exit 3' HUP; echo ready; sleep 60 & wait`)))
+	cmd := w.vx(sh(`trap 'echo late; exit 3' HUP; echo ready; while :; do sleep 0.05; done`))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	s := w.onScreen(cmd)
 	s.expect("ready")
 	s.slave.Close()
 	s.master.Close()
-	s.status()
-	if got := w.only(); got.NewStatus != "interrupted" || !strings.Contains(got.Detail, "ready") {
+	if got := s.status(); got != 3 || stderr.Len() != 0 {
+		t.Errorf("exit status %d, %q: nobody is left to complain to", got, stderr.String())
+	}
+	if got := w.only(); got.NewStatus != "interrupted" || got.Detail != "ready\nlate" {
 		t.Errorf("the wake is %+v", got)
 	}
 }
