@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"vx/internal/state"
@@ -529,6 +530,31 @@ func TestAPathIsShownAsAPersonKnowsIt(t *testing.T) {
 		if got := Shown(w.root, path); got != want {
 			t.Errorf("%s: %s", path, got)
 		}
+	}
+}
+
+// Whatever has become of the record, uninstall takes out our entry and nothing else.
+func TestADamagedRecordDoesNoHarm(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"not JSON":    func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) },
+		"a FIFO":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a device":    func(path string) error { return os.Symlink("/dev/zero", path) },
+		"a folder":    func(path string) error { return os.Mkdir(path, 0o700) },
+		"other undos": func(path string) error { return record{Path: path, Undo: &settings.Undo{}}.write(path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.write(shared, "{ \"a\": 1 }")
+			w.init(Project)
+			path := w.dir.Project(w.root).Join("install.json")
+			if err := errors.Join(os.Remove(path), damage(path)); err != nil {
+				t.Fatal(err)
+			}
+			w.uninstall("")
+			if got := w.read(shared); got != "{ \"a\": 1 }" {
+				t.Errorf("left %q", got)
+			}
+		})
 	}
 }
 

@@ -37,6 +37,10 @@ func recordPath(dir *state.Dir, root string, f File) string {
 // CLAUDE_CONFIG_DIR that has moved), is none: the uninstall then takes out what is plainly ours.
 func readRecord(path string, f File) record {
 	var r record
+	// A FIFO would be waited for, and a device read for ever.
+	if !isPlain(path) {
+		return record{}
+	}
 	data, err := os.ReadFile(path)
 	if err != nil || json.Unmarshal(data, &r) != nil || r.Path != f.Path {
 		return record{}

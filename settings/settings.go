@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 )
@@ -82,7 +83,7 @@ func Remove(b []byte, undo *Undo) ([]byte, error) {
 // revert puts back what the Add replaced, if all that it inserted stands around our only entry. Whatever comes out must be
 // a settings file without an entry of ours: with a member added behind ours, taking ours out would leave a comma.
 func (u *Undo) revert(b []byte, d *doc) ([]byte, bool) {
-	if len(d.own) != 1 {
+	if len(d.own) != 1 || strings.Trim(u.Replaced, " \t\r\n") != "" { // an Add replaces nothing else
 		return nil, false
 	}
 	leaf := d.own[0].span()

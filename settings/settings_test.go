@@ -347,3 +347,12 @@ func TestAFileThatSaysNothingIsEmpty(t *testing.T) {
 		}
 	}
 }
+
+func TestAnUndoThatAddDidNotMakeIsNotUsed(t *testing.T) {
+	in := []byte(`{"hooks":{"Stop":[{"hooks":[` + entry + `]}]}}`)
+	for _, undo := range []Undo{{}, {Inserted: string(in), Replaced: `{"a":1}`}, {Inserted: string(in) + " "}, {Inserted: entry, Replaced: `{"command":"x"}`}} {
+		if out, err := Remove(in, &undo); err != nil || string(out) != "{}" {
+			t.Errorf("%.40q: %s, %v", undo.Replaced, out, err)
+		}
+	}
+}
