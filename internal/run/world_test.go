@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -27,6 +28,8 @@ func TestMain(m *testing.M) {
 	}
 	spec := os.Getenv("RUN_TEST")
 	if spec == "" {
+		// Under nohup a hang-up is ignored, by children too; what is caught here is not.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 		os.Exit(m.Run())
 	}
 	os.Unsetenv("RUN_TEST")
