@@ -49,6 +49,7 @@ type Delivery struct {
 	dir   string
 	owner *lock.Lock // nil where the file system has no locks
 	items []item
+	bytes int64 // of the files that were claimed
 	to    Recipient
 }
 
@@ -60,7 +61,7 @@ type item struct {
 	written time.Time
 }
 
-// Claim takes what can be delivered now: at most 50 wakes, of those what is still news, and of those what fits whole
+// Claim takes what can be delivered now: at most 50 wakes and not much more than 8 MiB of them, of those what is still news, and of those what fits whole
 // into one message, the oldest first. It returns nil when there is nothing, or others were faster. An error leaves
 // everything in the queue, or where Settle finds it.
 func (q *Queue) Claim(ctx context.Context) (*Delivery, error) {
@@ -94,7 +95,7 @@ func (q *Queue) claim(young map[string]bool) (*Delivery, error) {
 		switch {
 		case young[name]:
 			return true, nil
-		case d != nil && len(d.items) == maxClaim:
+		case d != nil && (len(d.items) == maxClaim || d.bytes >= maxSize):
 			d.More++
 			return d.More < countMore, nil
 		case d == nil:
@@ -161,6 +162,9 @@ func (d *Delivery) take(name string) error {
 		return err
 	}
 	d.items = append(d.items, it)
+	if info, err := os.Lstat(it.path); err == nil {
+		d.bytes += min(info.Size(), maxSize) // what is larger is not read
+	}
 	return nil
 }
 

@@ -73,6 +73,27 @@ func TestAClaimTakesAtMost50AndCountsTheRest(t *testing.T) {
 	}
 }
 
+func TestAClaimTakesFewWakesOfManyMegabytes(t *testing.T) {
+	q := open(t)
+	for i := range 12 {
+		drop(t, q, fmt.Sprintf("%d.json", i), fmt.Sprintf(`{"title":"t%d","detail":%q}`, i, strings.Repeat("d", maxSize/4)))
+	}
+	got := 0
+	for d := claim(t, q); d != nil; d = claim(t, q) {
+		if len(d.Wakes) > 4 {
+			t.Errorf("%d wakes of %d bytes each in one delivery", len(d.Wakes), maxSize/4)
+		}
+		got += len(d.Wakes)
+		if want := 12 - got; d.More != want {
+			t.Errorf("after %d wakes %d more are said to wait", got, d.More)
+		}
+		if err := errors.Join(d.Note(Recipient{}), d.Emit(), d.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, "wakes", got, 12)
+}
+
 func TestAMessageIsOldestFirstAndHoldsOnlyWholeWakes(t *testing.T) {
 	q := open(t)
 	t0 := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -14,9 +14,10 @@ var escapes = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]?|\x1b[\]PX^_][^\x07\x1b\n]*(\x07|\x1b\\)?|\x1b[ -/]*[0-~]?`)
 })
 
-// tags are the beginnings of anything that looks like a tag, such as </system-reminder>.
+// tags are the beginnings of anything that looks like a tag, such as </system-reminder>, or a comment. Any kind of space
+// and any mark may stand in it: a model reads over them.
 var tags = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`<(\s*[/!?]?\s*[\pL_])`)
+	return regexp.MustCompile(`<([\s\pZ\pM]*(?:[/!?]?[\s\pZ\pM]*[\pL_]|!-|!\[))`)
 })
 
 // Clean makes text of unknown origin safe to print and to show to a model: valid UTF-8 without escape sequences, control

@@ -12,8 +12,9 @@ const (
 	maxDetail  = 1600 // of one wake
 	maxLines   = 12   // of one wake's detail
 	maxRefs    = 5
-	maxPath    = 300 // characters, and at most twice as many bytes
-	frame      = 900 // room for the first line and the last ones
+	maxPath    = 300      // characters, and at most twice as many bytes
+	maxCleaned = 64 << 10 // of one wake's detail, its end: what is cleaned at all
+	frame      = 900      // room for the first line and the last ones
 )
 
 // compose makes the message of as many items as fit, in their order; it returns those, and those that did not fit.
@@ -64,12 +65,12 @@ func render(w Wake) string {
 	if w.Origin != "" {
 		b.WriteString("    project: " + path(w.Origin) + "\n")
 	}
-	detail := Clean(w.Detail)
-	lines := strings.Split(strings.Trim(detail, "\n"), "\n")
+	detail, before := tailOf(w.Detail, maxCleaned)
+	lines := strings.Split(strings.Trim(Clean(detail), "\n"), "\n")
 	cut := len(lines) - maxLines
 	if cut > 0 {
 		lines = lines[cut:] // what ended something stands at its end
-		writeQuoted(&b, fmt.Sprintf("[%d lines before]", cut))
+		writeQuoted(&b, fmt.Sprintf("[%d lines before]", cut+before))
 	}
 	room := maxDetail
 	for _, l := range lines {
@@ -87,6 +88,19 @@ func render(w Wake) string {
 		b.WriteString("    see: " + path(ref) + "\n")
 	}
 	return b.String()
+}
+
+// tailOf is the end of s, from the beginning of a line on where there is one, and how many lines stand before it: what
+// is shown of megabytes is to cost no more than what is shown.
+func tailOf(s string, n int) (tail string, before int) {
+	if len(s) <= n {
+		return s, 0
+	}
+	at := len(s) - n
+	if i := strings.IndexByte(s[at:], '\n'); i >= 0 {
+		at += i + 1
+	}
+	return s[at:], strings.Count(s[:at], "\n")
 }
 
 func path(s string) string { return cutBytes(oneLine(s, maxPath), 2*maxPath) }
