@@ -40,14 +40,15 @@ const (
 )
 
 const (
-	lockWait  = 10 * time.Second // a put holds the lock for milliseconds; a frozen one must not hang the next
-	maxSize   = 8 << 20          // bytes of one wake's file; what is larger goes to .bad
-	halfDone  = 2 * time.Second  // an unparsable file younger than this may still be written to
-	grace     = 10 * time.Second // awake, from the note to a judgement that a receipt is absent
-	lockless  = 2 * time.Minute  // where locks cannot tell, this long until an owner counts as gone
-	maxReaps  = 3
-	maxClaim  = 50
-	countMore = 200
+	lockWait   = 10 * time.Second // a put holds the lock for milliseconds; a frozen one must not hang the next
+	settleWait = 2 * time.Second
+	maxSize    = 8 << 20          // bytes of one wake's file; what is larger goes to .bad
+	halfDone   = 2 * time.Second  // an unparsable file younger than this may still be written to
+	grace      = 10 * time.Second // awake, from the note to a judgement that a receipt is absent
+	lockless   = 2 * time.Minute  // where locks cannot tell, this long until an owner counts as gone
+	maxReaps   = 3
+	maxClaim   = 50
+	countMore  = 200
 )
 
 // Queue is a project's queue on disk; see Open.

@@ -19,8 +19,11 @@ import (
 )
 
 // Settle ends deliveries by proof and takes over those whose owner is gone. It never waits for a live owner, and one
-// delivery that cannot be settled does not hold up the others: their errors are joined.
+// delivery that cannot be settled does not hold up the others: their errors are joined. For the queue's lock it waits two
+// seconds in all: an await that settles is deaf meanwhile, and what is left is there at the next look.
 func (q *Queue) Settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, settleWait)
+	defer cancel()
 	var errs []error
 	for _, stage := range []string{".claimed", ".emitted"} {
 		tokens, err := readNames(q.join(stage))
@@ -159,7 +162,7 @@ func (d *Delivery) judgeClaimed(ctx context.Context, n *note) error {
 		return d.delivered(receipt)
 	}
 	if n.Transcript != "" {
-		if ok, err := d.judgeable(n); err != nil || !ok {
+		if ok, err := d.judgeable(n, d.q.Grace); err != nil || !ok {
 			return err
 		}
 	}
@@ -181,7 +184,12 @@ func (d *Delivery) judgeEmitted(ctx context.Context, n *note) error {
 	if receipt == claude.TurnStarted || receipt == claude.TurnFailed || n.Transcript == "" {
 		return d.delivered(receipt)
 	}
-	if ok, err := d.judgeable(n); err != nil || !ok {
+	wait := d.q.Grace
+	if receipt == claude.NoTranscript {
+		// Busy clients make the file, or end a line of it, seconds late.
+		wait *= 6
+	}
+	if ok, err := d.judgeable(n, wait); err != nil || !ok {
 		return err
 	}
 	switch {
@@ -204,19 +212,19 @@ func (d *Delivery) receipt(n *note) (claude.Receipt, error) {
 
 // judgeable reports whether the absence of a receipt means anything yet: the machine was awake for the grace since the
 // note, and the client was not stopped. A client that was needs the grace anew once it goes on.
-func (d *Delivery) judgeable(n *note) (bool, error) {
+func (d *Delivery) judgeable(n *note, grace time.Duration) (bool, error) {
 	if n.Boot != proc.BootID() {
 		return true, nil
 	}
 	since := proc.Awake() - n.Awake
 	if n.Client.Status() == proc.Stopped {
-		if since <= d.q.Grace/2 {
+		if since <= grace/2 {
 			return false, nil
 		}
 		n.Awake = proc.Awake()
 		return false, writeNote(d.dir, *n)
 	}
-	return since >= d.q.Grace, nil
+	return since >= grace, nil
 }
 
 func (d *Delivery) delivered(r claude.Receipt) error {

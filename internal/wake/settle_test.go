@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"vx/internal/lock"
 	"vx/internal/proc"
 )
 
@@ -207,6 +208,28 @@ func TestATranscriptThatCannotBeReadCostsNoSecondDelivery(t *testing.T) {
 			want(t, "last event", lastEvent(t, q), "delivered news unproven")
 		})
 	}
+}
+
+func TestATranscriptThatComesLateStillProvesTheDelivery(t *testing.T) {
+	q := open(t)
+	tr := newTranscript(t)
+	id, _ := client(t)
+	if err := os.Remove(tr.path); err != nil {
+		t.Fatal(err)
+	}
+	d := emit(t, q, Recipient{Client: id, Transcript: tr.path})
+	n, err := readNote(d.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Awake -= 2 * q.Grace
+	if err := writeNote(d.dir, *n); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "the wake without a transcript", where(t, q), "emitted")
+	tr.row("user", "<task-notification>"+d.Text)
+	want(t, "the wake", where(t, q), "gone")
+	want(t, "last event", lastEvent(t, q), "delivered news turn started")
 }
 
 func TestWithoutATranscriptADeliveryIsUnprovenAndGone(t *testing.T) {
@@ -432,6 +455,35 @@ func TestADeliveryOfAnotherMachineIsLeftForTwoMinutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "after two minutes", where(t, q), "waiting")
+}
+
+func TestSettleDoesNotWaitLongForTheQueuesLockHoweverManyDeliveriesThereAre(t *testing.T) {
+	q := open(t)
+	tr := newTranscript(t)
+	to, cmd := client(t)
+	for range 4 {
+		emit(t, q, Recipient{Client: to, Harness: "claude", Transcript: tr.path})
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	q.Grace = 0
+	held, err := lock.Try(q.join(".lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := q.Settle(t.Context()); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("Settle: %v, want ErrHeld", err)
+	}
+	if took := time.Since(began); took > 3*lockWait {
+		t.Errorf("it waited %v", took)
+	}
+	if err := held.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "becomes", where(t, q), "4 0 0 0")
 }
 
 func TestAnUnreadableDeliveryDoesNotHoldUpTheOthers(t *testing.T) {
