@@ -64,6 +64,9 @@ func (d *Dir) Project(root string) *Project {
 	return &Project{root, d.Join("projects", base+"-"+idOf(root)), d}
 }
 
+// errNoPath says that a directory under projects/ does not say whose it is.
+var errNoPath = errors.New("no path known")
+
 // Projects are all projects that the state directory has, and what could not be read of it, one error each.
 func (d *Dir) Projects() ([]*Project, []error) {
 	entries, err := os.ReadDir(d.Join("projects"))
@@ -78,8 +81,11 @@ func (d *Dir) Projects() ([]*Project, []error) {
 		}
 		p := &Project{Dir: d.Join("projects", e.Name()), dir: d}
 		c, err := p.Config()
-		if err != nil || c.Path == "" {
-			bad = append(bad, fmt.Errorf("project %s: no path known: %w", e.Name(), errors.Join(err, fs.ErrInvalid)))
+		if err == nil && c.Path == "" {
+			err = errNoPath
+		}
+		if err != nil {
+			bad = append(bad, fmt.Errorf("project %s: %w", e.Name(), err))
 			continue
 		}
 		p.Root = c.Path

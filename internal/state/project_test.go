@@ -136,7 +136,7 @@ func TestProjectsListsWhatItCanRead(t *testing.T) {
 	if len(all) != 1 || all[0].Root != good.Root || all[0].Dir != good.Dir || all[0].State() != d {
 		t.Errorf("projects %v", all)
 	}
-	if len(bad) != 1 || !strings.Contains(bad[0].Error(), filepath.Base(broken.Dir)) {
+	if len(bad) != 1 || !strings.HasPrefix(bad[0].Error(), "project "+filepath.Base(broken.Dir)+": state: ") || strings.Contains(bad[0].Error(), "\n") {
 		t.Errorf("bad %v", bad)
 	}
 	if err := os.RemoveAll(d.Join("projects")); err != nil {

@@ -55,7 +55,10 @@ func Path() (string, error) {
 		return filepath.Clean(home), nil
 	}
 	home, err := os.UserHomeDir()
-	if err != nil || !filepath.IsAbs(home) {
+	if err == nil && !filepath.IsAbs(home) {
+		return "", &Error{home, "HOME is not an absolute path", "set HOME, or VEXILLUM_HOME to an absolute path"}
+	}
+	if err != nil {
 		return "", &Error{"~/.vexillum", "HOME is not set", "set HOME, or VEXILLUM_HOME to an absolute path"}
 	}
 	return filepath.Join(home, ".vexillum"), nil
@@ -118,6 +121,9 @@ func LookAt(path string) (*Dir, error) {
 		return nil, err
 	}
 	resolved, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &Error{path, "a link that leads nowhere", "make what it leads to, or remove it"}
+	}
 	if err != nil {
 		return nil, unusable(path, err)
 	}
