@@ -31,12 +31,9 @@ func gate(log *slog.Logger) *call {
 	if c.claude && headless() && os.Getenv("VX_AWAIT") != "1" {
 		return nil
 	}
-	open := state.Look
-	if inHerdr {
-		open = state.Open
-	}
+	// Where there is nothing to wait for nothing is made; but for one who waits a directory that lost a part is made whole.
 	var err error
-	if c.dir, err = open(); err != nil {
+	if c.dir, err = state.Open(); err != nil {
 		log.Error("state directory", "err", err)
 		return nil
 	}

@@ -98,6 +98,19 @@ func TestAProjectThatOptedInWaitsOutsideOfPanes(t *testing.T) {
 	}
 }
 
+func TestAStateDirectoryThatLostAPartIsMadeWhole(t *testing.T) {
+	w := newWorld(t)
+	if err := errors.Join(w.project.Ensure(), w.project.Update(func(c *state.Config) { c.Await = "always" }),
+		os.RemoveAll(w.dir.Awaiters()), os.Remove(w.dir.Join("state.json"))); err != nil {
+		t.Fatal(err)
+	}
+	h := w.start("await", stop("s1", false), "HERDR_WORKSPACE_ID")
+	eventually(t, "a new directory of awaits", func() bool { _, err := os.Stat(w.dir.Awaiters()); return err == nil })
+	w.waitFor(1)
+	w.put("news")
+	delivers(t, h.wait(), "news")
+}
+
 func TestTheProjectIsClaudesWhereClaudeAsksElseTheRepositoryAround(t *testing.T) {
 	w := newWorld(t)
 	other := w.repository("other")
