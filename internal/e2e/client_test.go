@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -129,4 +130,9 @@ func (c *client) session() string {
 		return ""
 	}
 	return s.SessionID
+}
+
+// awaits lists the hooks that wait for this client.
+func (c *client) awaits() []process {
+	return slices.DeleteFunc(c.w.awaits(), func(p process) bool { return !p.descends(c.proc) })
 }

@@ -36,6 +36,21 @@ func stat(pid, field int) string {
 	return fields[field-3]
 }
 
+// descends reports whether the process was started by the other, or by one that was.
+func (p process) descends(from process) bool {
+	for pid := p.pid; pid > 1; {
+		parent, err := strconv.Atoi(stat(pid, 4))
+		if err != nil {
+			return false
+		}
+		if processOf(parent) == from {
+			return true
+		}
+		pid = parent
+	}
+	return false
+}
+
 // alive reports whether the process runs; a zombie does not.
 func (p process) alive() bool {
 	return p.start != "" && stat(p.pid, 22) == p.start && stat(p.pid, 3) != "Z"

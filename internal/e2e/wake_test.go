@@ -185,13 +185,20 @@ func TestAModelThatChangedItsFolderIsWokenForItsProject(t *testing.T) {
 func TestASessionInTwoTerminalsKeepsBothAwaits(t *testing.T) {
 	forEachClient(t, func(t *testing.T, version string) {
 		w := newProject(t, version)
-		c := w.session()
-		second := w.session("--resume", c.session())
-		if c.session() != second.session() {
-			t.Fatalf("the sessions are %s and %s: this test shows nothing", c.session(), second.session())
+		first := w.session()
+		second := w.session("--resume", first.session())
+		if first.session() != second.session() {
+			t.Fatalf("the sessions are %s and %s: this test shows nothing", first.session(), second.session())
 		}
-		w.vx("wake", "send", "--title", "news for one of them", "--wait")
-		w.delivered("news for one of them", 2)
+		for _, title := range []string{"news for one of them", "more news for one of them"} {
+			w.vx("wake", "send", "--title", title, "--wait")
+			w.delivered(title, 2)
+			for _, c := range []*client{first, second} {
+				if n := len(c.awaits()); n != 1 {
+					t.Errorf("%d awaits serve client %d, want 1", n, c.proc.pid)
+				}
+			}
+		}
 	})
 }
 
