@@ -132,21 +132,25 @@ func run(args []string) int {
 	if err := flags.Parse(args); err != nil {
 		return 80
 	}
-	b := &bench{short: *short}
-	remove, err := b.prepare()
-	defer remove()
+	scratch, err := os.MkdirTemp("", "vx-bench-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		return 1
 	}
+	defer os.RemoveAll(scratch)
+	b := &bench{short: *short}
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		<-interrupted
 		b.stop()
-		remove()
+		os.RemoveAll(scratch)
 		os.Exit(1)
 	}()
+	if err := b.prepare(scratch); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		return 1
+	}
 	status, done := 0, 0
 	for _, m := range measurements {
 		if *only != "" && *only != m.name {
@@ -172,27 +176,22 @@ func run(args []string) int {
 	return status
 }
 
-// prepare builds the programs and makes the state directory. What it returns removes all that.
-func (b *bench) prepare() (remove func(), err error) {
-	remove = func() {}
-	if b.scratch, err = os.MkdirTemp("", "vx-bench-"); err != nil {
-		return remove, err
-	}
-	remove = func() { os.RemoveAll(b.scratch) }
-	if b.scratch, err = filepath.EvalSymlinks(b.scratch); err != nil {
-		return remove, err
+// prepare builds the programs and makes the state directory.
+func (b *bench) prepare(scratch string) (err error) {
+	if b.scratch, err = filepath.EvalSymlinks(scratch); err != nil {
+		return err
 	}
 	b.node, _ = exec.LookPath("node")
 	b.vx, b.empty = filepath.Join(b.scratch, "vx"), filepath.Join(b.scratch, "empty")
 	source := filepath.Join(b.scratch, "empty.go")
 	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
-		return remove, err
+		return err
 	}
 	for out, pkg := range map[string]string{b.vx: "vx/cmd/vx", b.empty: source} {
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := cmd.CombinedOutput(); err != nil {
-			return remove, fmt.Errorf("go build %s: %w: %s", pkg, err, text)
+			return fmt.Errorf("go build %s: %w: %s", pkg, err, text)
 		}
 	}
 	// Nothing of the user's is read or written, and nothing of the session that this may run in is believed.
@@ -202,11 +201,11 @@ func (b *bench) prepare() (remove func(), err error) {
 		"PATH": path, "HOME": b.scratch, "VEXILLUM_HOME": filepath.Join(b.scratch, "state"), "CLAUDE_CODE_SESSION_ATTENDED": "1",
 	} {
 		if err := os.Setenv(name, value); err != nil {
-			return remove, err
+			return err
 		}
 	}
 	b.dir, err = state.Open()
-	return remove, err
+	return err
 }
 
 // pick is n, or in a short run the other number.
