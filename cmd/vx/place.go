@@ -78,5 +78,13 @@ func (p place) look() (*wake.Queue, error) {
 	return p.queue(dir)
 }
 
-// printable is text of unknown origin as one line that is safe to print.
-func printable(s string) string { return strings.Join(strings.Fields(wake.Clean(s)), " ") }
+// printable is text of unknown origin as one line that is safe to print, and not of megabytes.
+func printable(s string) string {
+	if len(s) > maxPrintable {
+		s = s[:maxPrintable] + "…"
+	}
+	return strings.Join(strings.Fields(wake.Clean(s)), " ")
+}
+
+// maxPrintable is in bytes; the longest that is not a stranger's is an error with several paths in it.
+const maxPrintable = 16 << 10

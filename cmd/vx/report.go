@@ -7,11 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
+
+	"vx/internal/lock"
 )
 
 // Exit statuses. 2 is not among them; see the package's doc.
@@ -80,6 +84,9 @@ func report(std stdio, err error) int {
 	if h, ok := errors.AsType[hinted](err); ok {
 		hint = h.Hint()
 	}
+	if hint == "" {
+		hint = remedy(err)
+	}
 	if _, ok := errors.AsType[*usageError](err); ok {
 		status = exitUsage
 	}
@@ -89,6 +96,9 @@ func report(std stdio, err error) int {
 		if n := p.Context.Selected(); n != nil {
 			command = n.FullPath()
 			what = n.Path() + ": " + strings.TrimPrefix(what, n.Path()+": ") // kong names the command in some
+			for _, arg := range n.Positional {
+				what = strings.ReplaceAll(what, arg.ShortSummary(), strings.ToUpper(arg.Name))
+			}
 		}
 		if hint == "" {
 			hint = command + " --help"
@@ -99,4 +109,17 @@ func report(std stdio, err error) int {
 		fmt.Fprintf(std.errw(), "hint: %s\n", hint)
 	}
 	return status
+}
+
+// remedy is what can be done about trouble that is the machine's, "" for any other.
+func remedy(err error) string {
+	switch {
+	case errors.Is(err, lock.ErrHeld):
+		return "another vx is at it: try again; one that was stopped must go on (fg) or end first"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "make room on the disk, then try again"
+	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EMFILE):
+		return "vx doctor"
+	}
+	return ""
 }

@@ -41,7 +41,7 @@ func printListing(out io.Writer, l wake.Listing) error {
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(stage string, w wake.Wake) {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", stage, printable(w.ID), printable(string(w.Kind)), clock(w.Detected), short(subject(w), 100))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", stage, short(printable(w.ID), 80), short(printable(string(w.Kind)), 20), clock(w.Detected), short(subject(w), 100))
 	}
 	for _, w := range l.Waiting {
 		row("waiting", w)
@@ -53,7 +53,7 @@ func printListing(out io.Writer, l wake.Listing) error {
 		row("emitted", f.Wake)
 	}
 	for _, b := range l.Bad {
-		fmt.Fprintf(table, "bad\t%s\t%d bytes\t%s\t\n", printable(b.Name), b.Size, clock(b.Time))
+		fmt.Fprintf(table, "bad\t%s\t%d bytes\t%s\t\n", short(printable(b.Name), 120), b.Size, clock(b.Time))
 	}
 	return table.Flush()
 }
