@@ -291,6 +291,17 @@ func TestWhatWasPrintedIsTakenOnlyWhileTheReaderStands(t *testing.T) {
 	}
 }
 
+func TestAFatalErrorIsSilentEvenWhereNothingCanBeLogged(t *testing.T) {
+	w := newWorld(t)
+	if err := errors.Join(os.Mkdir(w.dir.Join(logName), 0o700), os.WriteFile(w.home+"/.cache", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	w.put("boom")
+	for _, fault := range []string{"fatal", "panic"} {
+		silent(t, w.start("await", stop("s1", false), "VXTEST_AT=claimed="+fault).wait())
+	}
+}
+
 func TestAnAbortDumpsNoCore(t *testing.T) {
 	w := newWorld(t)
 	w.put("boom")
