@@ -6,6 +6,16 @@ import (
 	"time"
 )
 
+func TestAFieldNameInAnotherCaseDoesNotOutliveANewerWake(t *testing.T) {
+	q := open(t)
+	drop(t, q, "k.json", `{"TITLE":"older","Detail":"older","mine":1}`)
+	put(t, q, Wake{Key: "k", Title: "newer"})
+	d := claim(t, q)
+	if len(d.Wakes) != 1 || d.Wakes[0].Title != "newer" || d.Wakes[0].Detail != "" || string(d.Wakes[0].extra["mine"]) != "1" {
+		t.Errorf("claimed %+v", d.Wakes)
+	}
+}
+
 // change is a mission's wake that was detected so many seconds after the start.
 func change(after int, from, to string) Wake {
 	return Wake{ID: fmt.Sprintf("w%d", after), Key: "m-1", Kind: KindMission, TaskID: "m-1", OldStatus: from, NewStatus: to,

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -93,9 +94,10 @@ func (w *Wake) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &p); err != nil {
 		return err
 	}
-	for _, k := range known {
-		delete(extra, k)
-	}
+	// In whatever case a name is written, it was read above as the field that it is.
+	maps.DeleteFunc(extra, func(name string, _ json.RawMessage) bool {
+		return slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
+	})
 	*w = Wake(p)
 	w.extra = extra
 	return nil
