@@ -132,10 +132,10 @@ func (o *output) close() {
 	}
 }
 
-// listen takes the keys when vx has come into the foreground.
-func (o *output) listen() {
+// look is to be called from time to time, where there is a terminal.
+func (o *output) look() {
 	if o.terminal != nil {
-		o.terminal.listen()
+		o.terminal.look()
 	}
 }
 

@@ -30,6 +30,9 @@ func (r *running) attend() syscall.WaitStatus {
 	var interrupted <-chan time.Time
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
+	if r.out.terminal == nil {
+		look.Stop()
+	}
 	for {
 		select {
 		case s := <-r.child.news():
@@ -51,7 +54,7 @@ func (r *running) attend() syscall.WaitStatus {
 		case <-r.signals.size:
 			r.out.resize()
 		case <-look.C:
-			r.out.listen()
+			r.out.look()
 		case <-interrupted:
 			if r.last == "running" {
 				// An error shows again at the end, where the wake is put once more.

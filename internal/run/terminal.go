@@ -20,8 +20,9 @@ const lookEvery = 200 * time.Millisecond
 // the background nothing is read, and the real one stays as the shell has it.
 type terminal struct {
 	master, slave *os.File
-	screen        int      // a descriptor of the real one, for its size
-	keys          *os.File // the real one to read from; nil where there is none
+	screen        int           // a descriptor of the real one, for its size
+	keys          *os.File      // the real one to read from; nil where there is none
+	taken         chan struct{} // the keys are the command's from now on
 
 	mu     sync.Mutex
 	raw    bool
@@ -36,7 +37,7 @@ type terminal struct {
 
 // newTerminal is a terminal for a command that would print to screen; nil where none is to be had.
 func newTerminal(stdin, screen *os.File) (*terminal, error) {
-	t := &terminal{screen: int(screen.Fd())}
+	t := &terminal{screen: int(screen.Fd()), taken: make(chan struct{}, 1)}
 	modes, err := unix.IoctlGetTermios(t.screen, getTermios)
 	if err != nil {
 		return nil, fmt.Errorf("terminal modes: %w", err)
@@ -103,14 +104,37 @@ func (t *terminal) listen() {
 	modes.Cflag |= unix.CS8
 	modes.Cc[unix.VMIN], modes.Cc[unix.VTIME] = 0, 0 // a read never waits
 	t.made = *modes
-	t.raw = unix.IoctlSetTermios(int(t.keys.Fd()), setTermios, modes) == nil
+	if t.raw = unix.IoctlSetTermios(int(t.keys.Fd()), setTermios, modes) == nil; t.raw {
+		select {
+		case t.taken <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// look takes the keys once vx has come into the foreground. Where the real terminal is gone, as when a shell was killed
+// that this ran in the background of, the command finds the end of its input, as it would have there.
+func (t *terminal) look() {
+	t.listen()
+	if t.keys == nil {
+		return
+	}
+	keys := []unix.PollFd{{Fd: int32(t.keys.Fd())}}
+	if n, err := unix.Poll(keys, 0); err != nil || n == 0 {
+		return
+	}
+	t.control(func(fd int) {
+		if modes, err := unix.IoctlGetTermios(fd, getTermios); err == nil && modes.Lflag&unix.ICANON != 0 {
+			unix.Write(fd, []byte{modes.Cc[unix.VEOF]})
+		}
+	})
 }
 
 // relayKeys passes keys on for as long as vx runs.
 func (t *terminal) relayKeys() {
 	for block := make([]byte, 4096); t.keys != nil; {
 		if raw, away := t.state(); !raw || away {
-			time.Sleep(lookEvery / 2)
+			<-t.taken
 			continue
 		}
 		keys := []unix.PollFd{{Fd: int32(t.keys.Fd()), Events: unix.POLLIN}}

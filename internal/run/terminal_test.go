@@ -104,8 +104,7 @@ func TestKeysAreReadFromTheTerminalWhereStdinIsAPipe(t *testing.T) {
 	s.typed("echo piped | ./vx\n")
 	s.typed("a key\n")
 	s.expect("got a key and piped")
-	s.typed("exit\n")
-	s.status()
+	s.leave()
 	w.only()
 }
 
@@ -235,8 +234,7 @@ func TestAStoppedJobGoesOnInTheBackground(t *testing.T) {
 	s.typed("fg\n")
 	s.typed("input\n")
 	s.expect("got input")
-	s.typed("exit\n")
-	s.status()
+	s.leave()
 	w.only()
 }
 
@@ -283,9 +281,24 @@ func TestABackgroundCommandThatReadsGetsItsKeysInTheForeground(t *testing.T) {
 	s.expect("./vx")
 	s.typed("input\n")
 	s.expect("got input")
-	s.typed("exit\n")
-	s.status()
+	s.leave()
 	w.only()
+}
+
+func TestWhenTheShellIsKilledABackgroundCommandReadsTheEndOfItsInput(t *testing.T) {
+	w := newWorld(t)
+	s := w.shell(sh("echo started; read x; exit 8"))
+	s.typed("./vx &\n")
+	s.expect("started")
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	s.slave.Close()
+	s.master.Close()
+	w.eventually("the wake", func() bool { return len(w.waiting()) == 1 })
+	if got := w.only(); !strings.HasPrefix(got.Outcome, "exit 8") {
+		t.Errorf("the wake is %+v", got)
+	}
 }
 
 func TestWhenVxIsKilledTheCommandIsHungUp(t *testing.T) {

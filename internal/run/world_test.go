@@ -67,13 +67,19 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
+	dir, err := os.MkdirTemp("", "vx-run")
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("HOME", dir)
 	t.Setenv("VEXILLUM_HOME", filepath.Join(dir, "state"))
 	w := &world{t: t, project: filepath.Join(dir, "shop")}
+	t.Cleanup(func() { // a vx that outlives its test may still be writing
+		w.eventually("the files are removed", func() bool { return os.RemoveAll(dir) == nil })
+	})
 	if err := os.Mkdir(w.project, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -242,6 +248,14 @@ func (s *screen) status() int {
 		s.t.Fatalf("does not end; the screen:\n%s", s.shown())
 	}
 	return s.cmd.ProcessState.ExitCode()
+}
+
+// leave ends the shell once it has the keys again: what is typed before is the command's.
+func (s *screen) leave() {
+	s.t.Helper()
+	s.expect("$ ")
+	s.typed("wait; exit\n")
+	s.status()
 }
 
 // modes are the terminal's.
