@@ -171,6 +171,10 @@ func (w *worker) produce() {
 		return
 	}
 	wk := w.news(n)
+	if w.rand.IntN(4) == 0 {
+		// Others overtake it: what is older is put later.
+		time.Sleep(time.Duration(w.rand.IntN(100)) * time.Millisecond)
+	}
 	account := w.ledger.open(wk)
 	o := order{Task: asPut, Root: w.queue.Project.Root, Wake: wk}
 	o.Die, o.After = w.aim(producer, w.rand)
