@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	inputWait = time.Second
-	maxInput  = 1 << 20 // bytes
-	maxName   = 200     // bytes of a session's id
+	inputWait  = time.Second
+	clientWait = 10 * time.Second // where the environment is a client's: one that is short of processor time comes late
+	maxInput   = 1 << 20          // bytes
+	maxName    = 200              // bytes of a session's id
 )
 
 // input is what Claude Code writes to a hook's stdin.
@@ -34,14 +35,19 @@ func (in input) claude() bool { return in.Session != "" && in.Event != "" }
 // prompted reports whether a person's prompt began the turn that ended.
 func (in input) prompted() bool { return string(in.Active) == "false" }
 
-// readInput reads the first JSON value on fd, for a second and a megabyte at most; what follows it stays unread. The
-// zero input where there is none: a terminal, no JSON, or something that never ends.
+// readInput reads the first JSON value on fd, for a second (ten for what seems to be a client) and a megabyte at most;
+// what follows it stays unread. The zero input where there is none: a terminal, no JSON, or something that never ends.
+// Taking a busy client for a stranger costs more than waiting: a headless one would be made to wait for an hour.
 func readInput(fd int) input {
 	if term.IsTerminal(fd) {
 		return input{}
 	}
+	wait := inputWait
+	if os.Getenv("CLAUDECODE") != "" {
+		wait = clientWait
+	}
 	var in input
-	err := json.NewDecoder(&bounded{fd, time.Now().Add(inputWait), maxInput}).Decode(&in)
+	err := json.NewDecoder(&bounded{fd, time.Now().Add(wait), maxInput}).Decode(&in)
 	// A field of another type than expected leaves that field alone empty.
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !ok {
 		return input{}

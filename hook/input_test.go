@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // read feeds text to readInput through a pipe that stays open.
@@ -49,5 +50,29 @@ func TestInputIsTheFirstJSONValueAndWhatItIsWorth(t *testing.T) {
 		if got.Session != c.want.Session || got.Transcript != c.want.Transcript || got.Event != c.want.Event {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
+	}
+}
+
+func TestAClientThatIsBusyMayBeLate(t *testing.T) {
+	late := func() input {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		defer w.Close()
+		timer := time.AfterFunc(inputWait+500*time.Millisecond, func() {
+			w.WriteString(`{"session_id":"s","hook_event_name":"Stop"}`)
+		})
+		defer timer.Stop()
+		return readInput(int(r.Fd()))
+	}
+	t.Setenv("CLAUDECODE", "1")
+	if !late().claude() {
+		t.Error("a late client is taken for a stranger")
+	}
+	t.Setenv("CLAUDECODE", "")
+	if late().claude() {
+		t.Error("a stranger's late words are waited for")
 	}
 }
