@@ -112,6 +112,20 @@ func TestPackagesImportOnlyWhatTheRuleAllows(t *testing.T) {
 	})
 }
 
+func TestTheRuleNamesNoPackageThatIsGone(t *testing.T) {
+	there := map[string]bool{}
+	for _, p := range packages(t, "linux") {
+		there[p.name()] = true
+	}
+	for _, rule := range []map[string][]string{imports, leafImports} {
+		for name := range rule {
+			if !there[name] {
+				t.Errorf("%s is in the rule and not in the module", name)
+			}
+		}
+	}
+}
+
 // The hook runs at the end of every turn of every session, so it must not link what it does not need.
 func TestTheHookIsLight(t *testing.T) {
 	heavy := []string{"net", "net/http", "github.com/alecthomas/kong", "vx/install"}
