@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"vx/internal/awaiter"
 	"vx/internal/state"
 )
 
@@ -151,14 +150,4 @@ func (b *bench) settled(n int) error {
 	}
 	time.Sleep(20*time.Millisecond + time.Duration(n)*5*time.Millisecond)
 	return nil
-}
-
-// pids are the processes of all live awaits.
-func (b *bench) pids() ([]int, error) {
-	entries, err := awaiter.List(b.dir, nil)
-	var pids []int
-	for _, e := range entries {
-		pids = append(pids, e.Process.PID)
-	}
-	return pids, err
 }

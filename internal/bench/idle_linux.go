@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"vx/internal/awaiter"
 	"vx/internal/state"
 )
 
@@ -195,4 +196,25 @@ func (l *loops) stop() error {
 	}
 	l.used -= median(bare) * time.Duration(len(l.all))
 	return nil
+}
+
+// pids are the processes of all live awaits.
+func (b *bench) pids() ([]int, error) {
+	entries, err := awaiter.List(b.dir, nil)
+	var pids []int
+	for _, e := range entries {
+		pids = append(pids, e.Process.PID)
+	}
+	return pids, err
+}
+
+// start starts a process that is to end with this program.
+func (b *bench) start(cmd *exec.Cmd) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := cmd.Start()
+	if err == nil {
+		b.started = append(b.started, cmd.Process)
+	}
+	return err
 }

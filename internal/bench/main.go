@@ -49,17 +49,6 @@ type bench struct {
 	started []*os.Process // that do not end by themselves when this program does
 }
 
-// start starts a process that is to end with this program.
-func (b *bench) start(cmd *exec.Cmd) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	err := cmd.Start()
-	if err == nil {
-		b.started = append(b.started, cmd.Process)
-	}
-	return err
-}
-
 // stop ends what was started; what has been waited for is left alone.
 func (b *bench) stop() {
 	b.mu.Lock()
