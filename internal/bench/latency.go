@@ -72,8 +72,8 @@ func (b *bench) polled(n int) ([]time.Duration, error) {
 	defer endAll(all)
 	dropped := map[string]time.Time{}
 	for i, p := range projects {
-		// At no moment that has to do with the poll's.
-		time.Sleep(rand.N(5 * time.Second / time.Duration(n)))
+		// Spread over one interval of the poll, at no moment that has to do with its own.
+		time.Sleep(rand.N(10 * time.Second / time.Duration(n)))
 		title := fmt.Sprintf("polled %d.", i)
 		temp := filepath.Join(p.Root, "wake")
 		if err := os.WriteFile(temp, fmt.Appendf(nil, `{"title":%q}`, title), 0o600); err != nil {
