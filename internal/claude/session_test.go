@@ -59,8 +59,8 @@ func TestConfigDirIsTheClients(t *testing.T) {
 	if dir, err := ConfigDir(); dir != "/home/u/.claude" || err != nil {
 		t.Errorf("%q, %v", dir, err)
 	}
-	t.Setenv("CLAUDE_CONFIG_DIR", "/home/u/work/claude")
-	if dir, err := ConfigDir(); dir != "/home/u/work/claude" || err != nil {
+	t.Setenv("CLAUDE_CONFIG_DIR", "/home/u/claude-config")
+	if dir, err := ConfigDir(); dir != "/home/u/claude-config" || err != nil {
 		t.Errorf("%q, %v", dir, err)
 	}
 	t.Setenv("CLAUDE_CONFIG_DIR", "")
