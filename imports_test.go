@@ -34,6 +34,7 @@ var imports = map[string][]string{
 	"internal/wake":   {"internal/awaiter"},
 
 	"internal/awaiter": nil,
+	"internal/screen":  nil,
 
 	// Programs that look at vx from outside.
 	"internal/bench":   anything,
