@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,4 +18,20 @@ func read(clock int32) time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(clock, &t)
 	return time.Duration(t.Nano())
+}
+
+var boot atomic.Pointer[string]
+
+// BootID tells one boot of the machine from the next; "" where it cannot be read. It is read once: no process lives
+// through two boots.
+func BootID() string {
+	if id := boot.Load(); id != nil {
+		return *id
+	}
+	id, err := bootID()
+	if err != nil {
+		return "" // out of descriptors, maybe: the next call tries again
+	}
+	boot.Store(&id)
+	return id
 }

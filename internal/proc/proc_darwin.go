@@ -103,14 +103,7 @@ func hold(pid int) (int, error) {
 
 func (h *Handle) send(sig syscall.Signal) error { return unix.Kill(h.id.PID, sig) }
 
-// BootID tells one boot of the machine from the next; "" where it cannot be read.
-func BootID() string {
-	id, err := unix.Sysctl("kern.bootsessionuuid")
-	if err != nil {
-		return ""
-	}
-	return id
-}
+func bootID() (string, error) { return unix.Sysctl("kern.bootsessionuuid") }
 
 const (
 	clockBoot  = unix.CLOCK_MONOTONIC // counts sleep here, unlike on Linux

@@ -154,13 +154,15 @@ func (h *Handle) send(sig syscall.Signal) error {
 	return unix.PidfdSendSignal(h.fd, sig, nil, 0)
 }
 
-// BootID tells one boot of the machine from the next; "" where it cannot be read.
-func BootID() string {
-	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+func bootID() (string, error) {
+	fd, err := openRetry("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return ""
+		return "", err
 	}
-	return strings.TrimSpace(string(id))
+	defer unix.Close(fd)
+	var buf [64]byte // a UUID and a newline
+	n, err := readRetry(fd, buf[:])
+	return strings.TrimSpace(string(buf[:max(n, 0)])), err
 }
 
 const (

@@ -343,4 +343,7 @@ func TestBootIDIsOneForAllOfABoot(t *testing.T) {
 	if id := BootID(); id == "" || id != BootID() || strings.TrimSpace(id) != id {
 		t.Fatalf("boot id %q, then %q", id, BootID())
 	}
+	if read, err := bootID(); err != nil || read != BootID() {
+		t.Fatalf("boot id %q, and the kernel says %q, %v", BootID(), read, err)
+	}
 }
