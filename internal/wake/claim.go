@@ -244,7 +244,7 @@ func (d *Delivery) read(it *item) (keep bool, err error) {
 
 // Note makes durable whom the delivery goes to, before the first byte is printed.
 func (d *Delivery) Note(to Recipient) error {
-	n := note{Recipient: to, Noted: time.Now(), Awake: proc.Awake(), Boot: proc.BootID()}
+	n := note{Recipient: to, Noted: time.Now().UTC(), Awake: proc.Awake(), Boot: proc.BootID()}
 	if to.Transcript != "" {
 		if fi, err := os.Stat(to.Transcript); err == nil {
 			n.TranscriptSize = fi.Size()
@@ -263,7 +263,22 @@ func (d *Delivery) Note(to Recipient) error {
 	return nil
 }
 
+// writeNote writes the delivery's first note straight to its name. Of the two syncs the second finds next to nothing left
+// to do where a new file's sync takes the directory along, which a rename in between would undo; and a note that a crash
+// left half written is one of a delivery that was not printed.
 func writeNote(dir string, n note) error {
+	data, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	if err := writeSynced(filepath.Join(dir, "to.json"), append(data, '\n')); err != nil {
+		return err
+	}
+	return atomicfile.SyncDir(dir)
+}
+
+// rewriteNote replaces a delivery's note: the old one stands until the new one is whole.
+func rewriteNote(dir string, n note) error {
 	data, err := json.Marshal(n)
 	if err != nil {
 		return err

@@ -132,6 +132,7 @@ func (d *Delivery) reread() error {
 	return nil
 }
 
+// readNote is nil for a delivery that has no note, or none that is whole: only behind a whole one was anything printed.
 func readNote(dir string) (*note, error) {
 	data, err := os.ReadFile(filepath.Join(dir, "to.json"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,8 +143,8 @@ func readNote(dir string) (*note, error) {
 	}
 	n := new(note)
 	if json.Unmarshal(data, n) != nil {
-		// It was renamed into place whole: somebody has written into it since. Nothing can be proven from it.
-		return &note{}, nil
+		// A crash came while it was written, or somebody has written into it since: nothing can be proven from it.
+		return nil, nil
 	}
 	return n, nil
 }
@@ -222,7 +223,7 @@ func (d *Delivery) judgeable(n *note, grace time.Duration) (bool, error) {
 			return false, nil
 		}
 		n.Awake = proc.Awake()
-		return false, writeNote(d.dir, *n)
+		return false, rewriteNote(d.dir, *n)
 	}
 	return since >= grace, nil
 }
@@ -257,7 +258,7 @@ func (d *Delivery) sawEnqueued(n *note) error {
 		return nil
 	}
 	n.Enqueued = true
-	if err := writeNote(d.dir, *n); err != nil {
+	if err := rewriteNote(d.dir, *n); err != nil {
 		return err
 	}
 	d.q.record(d.events("enqueued", "")...)

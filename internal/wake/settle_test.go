@@ -223,7 +223,7 @@ func TestATranscriptThatComesLateStillProvesTheDelivery(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Awake -= 2 * q.Grace
-	if err := writeNote(d.dir, *n); err != nil {
+	if err := rewriteNote(d.dir, *n); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "the wake without a transcript", where(t, q), "emitted")
@@ -276,7 +276,7 @@ func TestAClientThatWasStoppedHasTheGraceAnewOnceItGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Awake -= time.Hour
-	if err := writeNote(d.dir, *n); err != nil {
+	if err := rewriteNote(d.dir, *n); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -365,7 +365,7 @@ func TestABootInBetweenCountsAsTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Boot, n.Client = "another boot", proc.ID{PID: 1 << 30, Start: 1}
-	if err := writeNote(d.dir, *n); err != nil {
+	if err := rewriteNote(d.dir, *n); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "the wake", where(t, q), "waiting")
@@ -422,7 +422,38 @@ func TestAReapedWakeGoesAloneAndTheThirdTimeToBad(t *testing.T) {
 	}
 }
 
-func TestLookingAtADeliveryLeavesItsHalfWrittenNoteAlone(t *testing.T) {
+func TestADeliveryWithAHalfWrittenNoteWasNotPrinted(t *testing.T) {
+	q := open(t)
+	put(t, q, Wake{Title: "news"})
+	d := claim(t, q)
+	id, _ := client(t)
+	if err := d.Note(Recipient{Client: id, Transcript: newTranscript(t).path}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(d.dir, "to.json")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := make([]byte, len(whole)) // what a crash of the machine can leave of a file that was not synced
+	for _, half := range [][]byte{nil, whole[:1], whole[:len(whole)/2], whole[:len(whole)-2], zeros} {
+		if err := os.WriteFile(path, half, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := readNote(d.dir); n != nil || err != nil {
+			t.Fatalf("%q is the note %v, %v", half, n, err)
+		}
+	}
+	want(t, "the wake while its owner writes", where(t, q), "claimed")
+	d.Close()
+	want(t, "the wake", where(t, q), "waiting")
+	want(t, "last event", lastEvent(t, q), "reaped news")
+	if exists(d.dir) {
+		t.Error("the half-written note keeps the delivery's directory")
+	}
+}
+
+func TestLookingAtADeliveryLeavesItsHalfRewrittenNoteAlone(t *testing.T) {
 	q := open(t)
 	put(t, q, Wake{Title: "news"})
 	d := claim(t, q)
@@ -432,7 +463,7 @@ func TestLookingAtADeliveryLeavesItsHalfWrittenNoteAlone(t *testing.T) {
 	}
 	list(t, q)
 	if !exists(half) {
-		t.Fatal("listing removed the note that the owner is writing")
+		t.Fatal("listing removed the note that is being written")
 	}
 	d.Close()
 	want(t, "the wake", where(t, q), "waiting")
