@@ -34,6 +34,7 @@ var imports = map[string][]string{
 	"internal/wake":   {"internal/awaiter"},
 
 	"internal/awaiter": nil,
+	"internal/herdr":   nil,
 	"internal/screen":  nil,
 
 	// Programs that look at vx from outside.
