@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -233,13 +234,29 @@ func (d *Delivery) read(it *item) (keep bool, err error) {
 	default:
 		return false, d.q.quarantine(it.path, err.Error())
 	}
-	if e := it.wake.Expires; !e.IsZero() && time.Now().After(e) {
+	if why := d.q.stale(it.wake); why != "" {
 		drop := eventOf("dropped", it.wake)
-		drop.Why = "expired"
+		drop.Why = why
 		d.q.record(drop)
 		return false, os.Remove(it.path)
 	}
 	return true, nil
+}
+
+// stale is why a wake is not news any more; "" where it is, or where that cannot be found out.
+func (q *Queue) stale(w Wake) string {
+	if e := w.Expires; !e.IsZero() && time.Now().After(e) {
+		return "expired"
+	}
+	if q.News == nil {
+		return ""
+	}
+	why, err := q.News(w)
+	if err != nil {
+		slog.Warn("still news", "wake", w.ID, "err", err)
+		return ""
+	}
+	return why
 }
 
 // Note makes durable whom the delivery goes to, before the first byte is printed.

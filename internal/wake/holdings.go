@@ -16,7 +16,7 @@ import (
 // Holdings is what a project's state directory holds, for a person, or a rule, that decides whether it may go.
 type Holdings struct {
 	Waiting   int       `json:"waiting"`
-	Unsettled int       `json:"unsettled"` // wakes in deliveries that have not ended
+	Unsettled int       `json:"unsettled"` // wakes in deliveries that have not ended, or beside the queue
 	Bad       int       `json:"bad"`
 	Undo      bool      `json:"undo"`              // how vx uninstall gives back the settings' very bytes
 	Unknown   []string  `json:"unknown,omitempty"` // what this build knows nothing of, as paths in the directory
@@ -36,7 +36,7 @@ var parts = map[string]bool{
 
 // queueParts are the entries of the queue's directory that are no wakes.
 var queueParts = map[string]bool{
-	".tmp": true, ".lock": true, ".claimed": true, ".emitted": true, ".bad": true, "forum": true,
+	".tmp": true, ".lock": true, ".claimed": true, ".emitted": true, ".bad": true, ".aside": true, "forum": true,
 }
 
 // Holdings looks through everything that the project's directory holds. Nothing is changed.
@@ -80,6 +80,8 @@ func (h *Holdings) count(rel string, e fs.DirEntry) error {
 		h.Waiting++
 	case len(at) == 2 && !queueParts[name], len(at) == 3 && at[1] == "forum":
 		return h.unknown(rel, e)
+	case len(at) == 3 && at[1] == ".aside":
+		h.Unsettled++ // what a crash left between a task and its wake is still to be judged
 	case len(at) == 3 && at[1] == ".bad":
 		h.Bad++
 	case len(at) > 3 && (at[1] == ".claimed" || at[1] == ".emitted") && isClaimed(at[3:]):

@@ -122,6 +122,9 @@ func line(w Wake) string {
 	}
 	switch w.Kind {
 	case KindMission, KindScout:
+		if w.Dialog != "" {
+			return fmt.Sprintf("%s %s: waits at a dialog in %s", w.Kind, id, oneLine(w.Dialog, 80))
+		}
 		return fmt.Sprintf("%s %s: %s", w.Kind, id, change)
 	case KindRun:
 		if kind := oneLine(w.RunKind, 40); kind != "" {

@@ -164,7 +164,7 @@ func (q *Queue) takeDeliveries(from *Queue) error {
 	return nil
 }
 
-// takeWakes takes over what waits, folding it into what waits here, and what lies in .bad. Both locks are held.
+// takeWakes takes over what waits, folding it into what waits here, and what lies in .bad and .aside. Both locks are held.
 func (q *Queue) takeWakes(from *Queue) (n int, err error) {
 	for _, box := range boxes {
 		names, err := readNames(from.join(box))
@@ -188,9 +188,14 @@ func (q *Queue) takeWakes(from *Queue) (n int, err error) {
 			}
 		}
 	}
-	bad, err := readNames(from.join(".bad"))
-	for _, name := range bad {
-		err = errors.Join(err, keepBeside(from.join(".bad", name), q.join(".bad", name)))
+	for _, kept := range []string{".bad", ".aside"} {
+		names, nerr := readNames(from.join(kept))
+		if err = errors.Join(err, nerr); len(names) > 0 && !exists(q.join(kept)) {
+			err = errors.Join(err, os.Mkdir(q.join(kept), 0o700))
+		}
+		for _, name := range names {
+			err = errors.Join(err, keepBeside(from.join(kept, name), q.join(kept, name)))
+		}
 	}
 	return n, err
 }
@@ -237,7 +242,7 @@ func (q *Queue) dissolve() error {
 		}
 	}
 	gone := []string{
-		q.join("forum"), q.join(".claimed"), q.join(".emitted"), q.join(".bad"), q.join(".lock"), q.join(),
+		q.join("forum"), q.join(".claimed"), q.join(".emitted"), q.join(".bad"), q.join(".aside"), q.join(".lock"), q.join(),
 		q.Project.Join("history.lock"), q.Project.Join("await.ended"), q.Project.Join("project.lock"),
 		q.Project.Join("install.json.lock"), q.Project.Join("install-local.json.lock"),
 	}

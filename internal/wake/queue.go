@@ -27,6 +27,10 @@ const (
 	Staging   Step = "staging"   // before the wake's temporary file is written
 	Staged    Step = "staged"    // before it is renamed into the queue
 	Put       Step = "put"       // it waits; before the bell
+	Asiding   Step = "asiding"   // before a task's wake is written beside the queue
+	SetAside  Step = "aside"     // it is durable there; before the task is saved
+	Entering  Step = "entering"  // the task is saved; before its wake goes into the queue
+	Folding   Step = "folding"   // what waited there was taken out, to be folded into it
 	Making    Step = "making"    // before the delivery's directory is made
 	Made      Step = "made"      // the directory stands, its owner locked; before the first wake is claimed
 	Claimed   Step = "claimed"   // before the claimed wakes are read
@@ -60,6 +64,9 @@ type Queue struct {
 	// Grace is how long after its note a delivery's receipt may be outstanding before its absence counts, in time that
 	// the machine was awake.
 	Grace time.Duration
+	// News says why a claimed wake is not news any more, "" where it is. Where it cannot say so the wake is delivered. Nil:
+	// everything is news.
+	News func(Wake) (stale string, err error)
 }
 
 // Open returns the project's queue. Nothing is read or written yet.

@@ -45,6 +45,7 @@ type Wake struct {
 	OldStatus string    `json:"old_status,omitempty"`
 	NewStatus string    `json:"new_status,omitempty"`
 	Outcome   string    `json:"outcome,omitempty"` // for a run: "exit 2, 41 s"
+	Dialog    string    `json:"dialog,omitempty"`  // for a task: where it waits at a dialog, "pane 3"; its status does not change
 	Title     string    `json:"title,omitempty"`   // one line
 	Detail    string    `json:"detail,omitempty"`  // a few lines
 	Refs      []string  `json:"refs,omitempty"`    // paths to report, log, escalation
@@ -74,8 +75,8 @@ type plain Wake
 
 // known are the fields that this build writes itself.
 var known = []string{
-	"schema", "id", "key", "kind", "task_id", "run_kind", "old_status", "new_status", "outcome", "title", "detail", "refs",
-	"origin", "to", "detected_at", "first_detected_at", "expires_at", "producer", "reaps", "put_backs",
+	"schema", "id", "key", "kind", "task_id", "run_kind", "old_status", "new_status", "outcome", "dialog", "title", "detail",
+	"refs", "origin", "to", "detected_at", "first_detected_at", "expires_at", "producer", "reaps", "put_backs",
 }
 
 // errNotWake says that a file holds JSON, but not an object.
