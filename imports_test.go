@@ -36,6 +36,7 @@ var imports = map[string][]string{
 	"internal/awaiter": nil,
 	"internal/herdr":   nil,
 	"internal/screen":  nil,
+	"internal/task":    {"internal/wake"},
 
 	// Programs that look at vx from outside.
 	"internal/bench":   anything,
