@@ -30,6 +30,8 @@ type await struct {
 	clock  func() time.Duration // since boot, sleep included
 	parent int
 	began  time.Duration
+	// sentinel is Program's; nil where there is none to be seen to.
+	sentinel func(*state.Dir) error
 
 	record  awaiter.Record
 	bell    *awaiter.Awaiter
@@ -231,7 +233,8 @@ func (a *await) count() {
 	a.complain("pace", p.write(a.project))
 }
 
-// settle ends at every tick what can be ended of earlier deliveries. What it gives back to the queue rings.
+// settle ends at every tick what can be ended of earlier deliveries, and sees that a sentinel runs. What it gives back to
+// the queue rings.
 func (a *await) settle(ctx context.Context) {
 	now := time.Now()
 	if now.Sub(a.settled) < tick {
@@ -240,6 +243,9 @@ func (a *await) settle(ctx context.Context) {
 	a.settled = now
 	if a.sent.Look(a.queue) {
 		a.complain("settle", a.queue.Settle(ctx))
+	}
+	if a.sentinel != nil {
+		a.complain("sentinel", a.sentinel(a.dir))
 	}
 }
 

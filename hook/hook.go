@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"vx/internal/proc"
+	"vx/internal/state"
 	"vx/internal/wake"
 )
 
@@ -26,6 +27,8 @@ type Program struct {
 	Before func(wake.Step) error
 	// Clock is the time since boot, sleep included.
 	Clock func() time.Duration
+	// Sentinel sees to it that a sentinel runs. It is asked at the start and at every tick, by hundreds at once.
+	Sentinel func(*state.Dir) error
 }
 
 // Main runs `vx sentinel await` or `vx sentinel drain` and returns the exit status. It is called before the program
@@ -64,6 +67,6 @@ func (p Program) Main(mode string) (status int) {
 		k.drain(context.Background())
 		return 0
 	}
-	a := &await{courier: k, clock: p.Clock, parent: parent}
+	a := &await{courier: k, clock: p.Clock, parent: parent, sentinel: p.Sentinel}
 	return a.run(context.Background())
 }
