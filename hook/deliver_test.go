@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +29,24 @@ func TestDrainPrintsADecisionOnceAndEndsWithZero(t *testing.T) {
 	}
 	w.holds(0, 0, 1)
 	quiet(t, w.start("drain", stop("s1", false)).wait())
+}
+
+func TestWhatIsNotNewsAnyMoreIsNotDelivered(t *testing.T) {
+	for _, mode := range []string{"await", "drain"} {
+		w := newWorld(t)
+		w.put("the stale one")
+		w.put("the fresh one")
+		r := w.start(mode, stop("s1", false), "VXTEST_STALE=the stale one").wait()
+		if !strings.Contains(r.Stdout, "the fresh one") || strings.Contains(r.Stdout, "the stale one") {
+			t.Errorf("%s: it printed %q", mode, r.Stdout)
+		}
+		events, err := wake.Open(w.project).History(0)
+		if err != nil || !slices.ContainsFunc(events, func(e wake.Event) bool {
+			return e.Event == "dropped" && e.Title == "the stale one" && e.Why == "old in shop"
+		}) {
+			t.Errorf("%s: history %+v, %v", mode, events, err)
+		}
+	}
 }
 
 func TestDrainHasTheSameGate(t *testing.T) {

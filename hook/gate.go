@@ -21,7 +21,7 @@ type call struct {
 
 // gate decides whether there is anything to wait for, the cheapest question first: the hook is committed with the
 // project, so it also runs in other people's turns and in those without a person. Nil means no.
-func gate(log *slog.Logger) *call {
+func (p Program) gate(log *slog.Logger) *call {
 	inHerdr := os.Getenv("HERDR_WORKSPACE_ID") != ""
 	if !inHerdr && !anyOptedIn(log) {
 		return nil
@@ -41,6 +41,9 @@ func gate(log *slog.Logger) *call {
 		return nil
 	}
 	if !inHerdr && !optedIn(c.project, log) {
+		return nil
+	}
+	if c.pane != "" && p.Soldier != nil && p.Soldier(c.project, c.pane, os.Getenv("HERDR_SOCKET_PATH")) {
 		return nil
 	}
 	return c

@@ -27,6 +27,10 @@ type Program struct {
 	Before func(wake.Step) error
 	// Clock is the time since boot, sleep included.
 	Clock func() time.Duration
+	// News makes what says of the project's wakes whether they are news still; see wake.Queue. Nil: all are.
+	News func(*state.Dir, *state.Project) func(wake.Wake) (string, error)
+	// Soldier reports whether a herdr pane is that of a soldier, whose turns' ends are not a commander's. Nil: none is.
+	Soldier func(p *state.Project, pane, socket string) bool
 	// Sentinel sees to it that a sentinel runs. It is asked at the start and at every tick, by hundreds at once.
 	Sentinel func(*state.Dir) error
 }
@@ -56,13 +60,16 @@ func (p Program) Main(mode string) (status int) {
 			}
 		}
 	}()
-	c := gate(log)
+	c := p.gate(log)
 	if c == nil {
 		return 0
 	}
 	crashLog()
 	k := &courier{call: c, client: clientOf(c), queue: wake.Open(c.project), out: out, before: p.Before, printed: &printed, log: log}
 	k.queue.Before = p.Before
+	if p.News != nil {
+		k.queue.News = p.News(c.dir, c.project)
+	}
 	if mode == "drain" {
 		k.drain(context.Background())
 		return 0

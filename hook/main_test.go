@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -41,7 +42,8 @@ func TestMain(m *testing.M) {
 }
 
 // testProgram is the hook with the faults that a test asks for: VXTEST_AT is "step=fault", VXTEST_CLOCK a file that
-// holds by how much the clock is off.
+// holds by how much the clock is off, VXTEST_STALE the title of a wake that is not news any more, VXTEST_SOLDIER the pane
+// and socket of a soldier.
 func testProgram() Program {
 	p := Program{Clock: proc.SinceBoot}
 	if at := os.Getenv("VXTEST_AT"); at != "" {
@@ -52,6 +54,19 @@ func testProgram() Program {
 			}
 			return strike(fault)
 		}
+	}
+	if title := os.Getenv("VXTEST_STALE"); title != "" {
+		p.News = func(_ *state.Dir, at *state.Project) func(wake.Wake) (string, error) {
+			return func(w wake.Wake) (string, error) {
+				if w.Title == title {
+					return "old in " + filepath.Base(at.Root), nil
+				}
+				return "", nil
+			}
+		}
+	}
+	if soldier := os.Getenv("VXTEST_SOLDIER"); soldier != "" {
+		p.Soldier = func(_ *state.Project, pane, socket string) bool { return pane+" "+socket == soldier }
 	}
 	if file := os.Getenv("VXTEST_CLOCK"); file != "" {
 		p.Clock = func() time.Duration {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"runtime/debug"
 
-	"vx/hook"
 	runner "vx/internal/run"
 )
 
@@ -25,7 +24,7 @@ func main() {
 // end of every turn of every session.
 func run(args []string, std stdio) int {
 	if len(args) == 2 && args[0] == "sentinel" && (args[1] == "await" || args[1] == "drain") {
-		return hook.Main(args[1])
+		return theHook().Main(args[1])
 	}
 	if len(args) > 0 && args[0] == runner.MonitorName {
 		return runner.Monitor(args[1:])
