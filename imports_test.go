@@ -27,16 +27,18 @@ var imports = map[string][]string{
 	"install":         {"settings"},
 	"hook":            {"internal/wake", "internal/awaiter", "settings"},
 	"settings":        nil,
-	"internal/doctor": {"install", "hook", "internal/awaiter", "internal/wake"},
+	"internal/doctor": {"install", "hook", "internal/awaiter", "internal/daemon", "internal/wake"},
 	"internal/status": {"internal/awaiter", "internal/wake", "hook"},
 	"internal/run":    {"internal/wake"},
 	"internal/demo":   {"settings"},
 	"internal/wake":   {"internal/awaiter"},
 
-	"internal/awaiter": nil,
-	"internal/herdr":   nil,
-	"internal/screen":  nil,
-	"internal/task":    {"internal/wake"},
+	"internal/awaiter":  nil,
+	"internal/daemon":   nil,
+	"internal/herdr":    nil,
+	"internal/screen":   nil,
+	"internal/task":     {"internal/wake"},
+	"internal/sentinel": {"internal/awaiter", "internal/wake"},
 
 	// Programs that look at vx from outside.
 	"internal/bench":   anything,

@@ -1,0 +1,135 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+	"gopkg.in/natefinch/lumberjack.v2"
+
+	"vx/internal/state"
+)
+
+const (
+	maxLog    = 1        // megabytes; then it is set aside under a name with the time, and one of these is kept
+	maxRecord = 16 << 10 // bytes; a stack is longer at times
+	tail      = 16 << 10 // bytes at the end of the log that are looked at for its last line
+)
+
+// Log is the sentinel's log file, rotated. Of a sentinel that was started detached it is stderr too, so that a crash is
+// in it, also after a rotation.
+type Log struct {
+	mu     sync.Mutex
+	path   string
+	rotor  *lumberjack.Logger
+	stderr bool // is the log's
+}
+
+// OpenLog opens the log, for the one who holds the lock.
+func OpenLog(dir *state.Dir) (*Log, error) {
+	path := dir.Join(LogName)
+	f, err := openLog(path)
+	if err != nil {
+		return nil, fmt.Errorf("sentinel log: %w", err)
+	}
+	defer f.Close()
+	l := &Log{path: path, stderr: leadsTo(path, 2)}
+	l.rotor = &lumberjack.Logger{Filename: path, MaxSize: maxLog, MaxBackups: 1}
+	return l, nil
+}
+
+// openLog makes the file, for its user alone. A FIFO or a link in its place must neither hang the sentinel nor lead it
+// elsewhere.
+func openLog(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	switch {
+	case err == nil && !fi.Mode().IsRegular():
+		err = errors.New(path + " is not a regular file")
+	case err == nil && fi.Mode().Perm() != 0o600:
+		err = f.Chmod(0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Write appends a record. A state directory that is gone is not made again for it.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(p) > maxRecord {
+		p = append(p[:maxRecord:maxRecord], "…\n"...)
+	}
+	before, err := os.Lstat(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(filepath.Dir(l.path)); err != nil {
+			return 0, err
+		}
+		err = l.reopen()
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := l.rotor.Write(p)
+	if after, serr := os.Lstat(l.path); err == nil && (serr != nil || before == nil || !os.SameFile(before, after)) {
+		err = l.reopen()
+	}
+	return n, err
+}
+
+// reopen follows the log's name to a new file. What rotates does not open it for appending, so that what stderr adds
+// would be overwritten: it is made here and opened anew.
+func (l *Log) reopen() error {
+	f, err := openLog(l.path)
+	if err == nil {
+		defer f.Close()
+		if l.stderr {
+			err = dup2(int(f.Fd()), 2)
+		}
+	}
+	return errors.Join(err, l.rotor.Close())
+}
+
+// Close lets go of the file.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rotor.Close()
+}
+
+// lastLine is the last line of the log that says something, "" if there is none. Of a crash that is its first.
+func lastLine(dir *state.Dir) string {
+	f, err := os.OpenFile(dir.Join(LogName), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil || !fi.Mode().IsRegular() {
+		return ""
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, max(0, fi.Size()-tail), tail))
+	if err != nil {
+		return ""
+	}
+	last := ""
+	for line := range bytes.Lines(text) {
+		s := strings.TrimRight(string(line), "\n")
+		if strings.HasPrefix(s, "time=") || strings.HasPrefix(s, "panic: ") || strings.HasPrefix(s, "fatal error: ") || strings.HasPrefix(s, "vx: ") {
+			last = s
+		}
+	}
+	return last
+}
