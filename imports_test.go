@@ -43,7 +43,11 @@ var imports = map[string][]string{
 	// Programs that look at vx from outside.
 	"internal/bench":   anything,
 	"internal/torture": anything,
-	"internal/e2e":     anything,
+
+	// A herdr for tests; no program that people run imports it.
+	"internal/herdr/herdrtest":        nil,
+	"internal/herdr/herdrtest/schema": nil,
+	"internal/e2e":                    anything,
 }
 
 // leafImports is what the leaves may import of the module: each other, in one direction.
@@ -142,6 +146,21 @@ func TestTheHookIsLight(t *testing.T) {
 		for _, path := range heavy {
 			if slices.Contains(all[i].Deps, path) {
 				t.Errorf("vx/hook depends on %s", path)
+			}
+		}
+	})
+}
+
+// What stands in for a program, and what only tests need to judge it, is not in vx.
+func TestTheProgramLinksNoFake(t *testing.T) {
+	forEachSystem(t, func(t *testing.T, all []listed) {
+		i := slices.IndexFunc(all, func(p listed) bool { return p.ImportPath == "vx/cmd/vx" })
+		if i < 0 {
+			t.Fatal("vx/cmd/vx is not in the module")
+		}
+		for _, path := range all[i].Deps {
+			if strings.Contains(path, "/herdrtest") || strings.Contains(path, "jsonschema") {
+				t.Errorf("vx/cmd/vx depends on %s", path)
 			}
 		}
 	})

@@ -1,0 +1,296 @@
+// Package herdrtest is a herdr for tests: it speaks herdr's socket protocol, and its agents are scripts. It was written from
+// the description of the protocol alone, not from a client of it, so a client that agrees with it agrees with the description.
+//
+//	srv := herdrtest.New(t, herdrtest.Options{Profile: 20, Validate: schema.Validate})
+//	soldier := srv.Agent(herdrtest.Agent{Kind: "claude", Name: "soldier-a", Screen: "❯ \n"})
+//	soldier.OnPrompt(func(p *herdrtest.Pane, text string) []herdrtest.Step {
+//		return []herdrtest.Step{
+//			{State: herdrtest.Working, Title: "✻ work"},
+//			{After: 20 * time.Second, State: herdrtest.Idle, Screen: "● done\n❯ \n", Title: "✳ work"},
+//		}
+//	})
+//
+// A test fails, through the fake, when the fake is sent a read of a `recent` source or a read of an agent that works: herdr
+// scrolls the user's screen for such reads. With Options.Validate it fails too when a line in either direction is not in the
+// schema.
+//
+// It is not for programs that people run. It keeps nothing on disk but its socket, which Cleanup removes; a test binary that is
+// killed leaves a directory with a dead socket in the temporary directory.
+package herdrtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// TB is what the fake needs of a test; a program that is no test can bring its own.
+type TB interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Cleanup(func())
+}
+
+// Options say which herdr it is.
+type Options struct {
+	Profile int    // the protocol that it speaks: 17, 19, 20 or 22; 0 is 20
+	Version string // what ping calls it; "" is the first release with that protocol
+
+	// Speed makes the fake's time run that many times faster: its ticks, debounces, startup graces, its limits, the timeout_ms
+	// of a request and the After of a step. 0 is 1. Delays of faults are real time.
+	Speed float64
+
+	// Validate is asked about each line in both directions; schema.Validate is meant for it. The kind is request,
+	// success_response, error_response, event or subscription_event. What a fault spoils on purpose is not asked about.
+	Validate func(kind string, line []byte) error
+
+	// Transcript gets each line as the fixtures have them: the kind, a space, the line.
+	Transcript io.Writer
+
+	// ReadGrace is how long an agent may have been working already when a read of it arrives. 0 allows none: right where the
+	// test moves its agents by hand. A test whose agents move on their own gives the time between two looks of its client.
+	ReadGrace time.Duration
+
+	// AnyRead lets reads of `recent` sources and of working agents pass; for tests of the fake and of herdr's own commands.
+	AnyRead bool
+
+	// NoDetection refuses the read source `detection`, as a herdr that does not know it.
+	NoDetection bool
+
+	// EventsLost ends the stream of a subscriber that fell behind the ring, with an error. Else it silently loses events.
+	EventsLost bool
+
+	// Socket is where to listen; "" is herdr.sock in a new short directory, so that its path fits into a socket address.
+	Socket string
+}
+
+// Server is a running fake herdr. Its methods may be called from any goroutine.
+type Server struct {
+	Socket string // the path of its socket, as HERDR_SOCKET_PATH has it
+
+	t       TB
+	o       Options
+	methods map[string]method
+	ctx     context.Context // ends with the test
+	work    sync.WaitGroup  // scripts and connections
+
+	mu       sync.Mutex
+	profile  int
+	version  string
+	run      *instance // nil while nobody listens
+	blurred  bool
+	focus    string // workspace
+	spaces   []*workspace
+	panes    []*Pane
+	counts   counters
+	launch   map[string]func(*Pane, Launch) []Step
+	ring     []event
+	events   uint64 // sequence of the last event
+	tamper   EventFaults
+	changed  chan struct{} // closed at each change
+	thawed   chan struct{} // nil while it is not frozen
+	faults   []*Fault
+	requests []Request
+}
+
+// counters never go back: closed ids are not used again.
+type counters struct {
+	workspace int
+	terminal  uint64
+	seq       uint64 // the one state_change_seq of the server
+}
+
+// instance is one life of the server process: from a listen to its end.
+type instance struct {
+	ln  *net.UnixListener
+	ctx context.Context
+	end context.CancelFunc
+}
+
+// New starts a fake with one workspace, w1, that has one tab with a shell, w1:p1. It ends with the test.
+func New(t TB, o Options) *Server {
+	t.Helper()
+	if o.Profile == 0 {
+		o.Profile = 20
+	}
+	if versionOf(o.Profile) == "" {
+		t.Fatalf("herdrtest: no profile %d", o.Profile)
+	}
+	if o.Speed <= 0 {
+		o.Speed = 1
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Server{
+		Socket: o.Socket, t: t, o: o, methods: methods(), ctx: ctx,
+		profile: o.Profile, version: o.Version, changed: make(chan struct{}), launch: map[string]func(*Pane, Launch) []Step{},
+	}
+	if s.version == "" {
+		s.version = versionOf(o.Profile)
+	}
+	if s.Socket == "" {
+		s.Socket = filepath.Join(shortDir(t), "herdr.sock")
+	}
+	s.counts.terminal = 0x65836b28947ef0
+	s.mu.Lock()
+	s.addWorkspace("main", "/", nil)
+	s.focus = s.spaces[0].id
+	s.mu.Unlock()
+	s.Start()
+	t.Cleanup(func() {
+		s.Thaw()
+		s.Stop()
+		cancel()
+		s.work.Wait()
+	})
+	return s
+}
+
+// versionOf is the first release that speaks the protocol; "" for one that no release spoke.
+func versionOf(protocol int) string {
+	switch protocol {
+	case 17:
+		return "0.7.5"
+	case 19:
+		return "0.8.0"
+	case 20:
+		return "0.8.2"
+	case 22:
+		return "0.9.0"
+	}
+	return ""
+}
+
+// shortDir is a new directory whose path leaves room in the 104 bytes of a socket address.
+func shortDir(t TB) string {
+	t.Helper()
+	parent := os.TempDir()
+	if len(parent) > 60 {
+		parent = "/tmp"
+	}
+	dir, err := os.MkdirTemp(parent, "hd")
+	if err != nil {
+		t.Fatalf("herdrtest: %v", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// Start listens, after a Stop or Stale: on a new socket file, so with a new inode. Panes and agents are as they were.
+func (s *Server) Start() {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run != nil {
+		s.t.Fatalf("herdrtest: started twice")
+	}
+	if err := os.Remove(s.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.t.Fatalf("herdrtest: %v", err)
+	}
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.Socket, Net: "unix"})
+	if err != nil {
+		s.t.Fatalf("herdrtest: %v", err)
+	}
+	ln.SetUnlinkOnClose(false)
+	if err := os.Chmod(s.Socket, 0o600); err != nil {
+		s.t.Fatalf("herdrtest: %v", err)
+	}
+	run := &instance{ln: ln}
+	run.ctx, run.end = context.WithCancel(s.ctx)
+	s.run = run
+	s.work.Go(func() { s.accept(run) })
+}
+
+// Stop ends the server: streams end without a word, and the socket's file is gone (ENOENT).
+func (s *Server) Stop() {
+	s.Stale()
+	os.Remove(s.Socket)
+}
+
+// Stale ends the server as a kill does: streams end without a word, and the socket's file stays behind (ECONNREFUSED).
+func (s *Server) Stale() {
+	s.mu.Lock()
+	run := s.run
+	s.run = nil
+	s.mu.Unlock()
+	if run != nil {
+		run.ln.Close()
+		run.end()
+	}
+}
+
+// SetProfile is what the next Restart or Handoff comes back as, or the running server at once.
+func (s *Server) SetProfile(protocol int) {
+	s.t.Helper()
+	v := versionOf(protocol)
+	if v == "" {
+		s.t.Fatalf("herdrtest: no profile %d", protocol)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.profile, s.version = protocol, v
+}
+
+// FocusTerminal says whether the user's terminal has the focus. While it has not, no completion counts as seen.
+func (s *Server) FocusTerminal(focused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blurred = !focused
+}
+
+// Requests are the requests so far that could be parsed, oldest first; Method "" selects all.
+func (s *Server) Requests(method string) []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var some []Request
+	for _, r := range s.requests {
+		if method == "" || r.Method == method {
+			some = append(some, r)
+		}
+	}
+	return some
+}
+
+// after is a duration of the fake's time in real time.
+func (s *Server) after(d time.Duration) time.Duration {
+	return time.Duration(float64(d) / s.o.Speed)
+}
+
+// sleep waits a duration of the fake's time; false when the context ended first.
+func (s *Server) sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(s.after(d))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// notify wakes whoever waits for a change. The caller holds the lock.
+func (s *Server) notify() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Error is an error answer.
+type Error struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+func errorf(code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
