@@ -102,6 +102,9 @@ func (a *await) register() (err error) {
 
 // leave takes the registration back and rings for the next: what rang here may not have been answered.
 func (a *await) leave() {
+	if err := a.queue.Unprepare(); err != nil {
+		a.log.Warn("unprepare", "err", err)
+	}
 	if err := a.bell.Close(); err != nil {
 		a.log.Warn("unregister", "err", err)
 	}
@@ -142,6 +145,7 @@ func (a *await) loop(ctx context.Context) int {
 			return 0
 		}
 		a.settle(ctx)
+		a.complain("prepare", a.queue.Prepare())
 	}
 }
 

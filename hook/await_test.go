@@ -43,6 +43,33 @@ func TestAWakeThatWaitedIsDeliveredAtOnce(t *testing.T) {
 	delivers(t, w.start("await", stop("s1", false)).wait(), "old news")
 }
 
+func TestAnAwaitPreparesTheDeliveryAndLeavesNothingPrepared(t *testing.T) {
+	w := newWorld(t)
+	prepared := func() (tokens []string) {
+		entries, _ := os.ReadDir(w.project.Join("wakes", ".tmp"))
+		for _, e := range entries {
+			tokens = append(tokens, e.Name())
+		}
+		return tokens
+	}
+	h := w.start("await", stop("s1", false))
+	eventually(t, "a prepared delivery", func() bool { return len(prepared()) == 1 })
+	token := prepared()[0]
+	w.put("news")
+	r := h.wait()
+	delivers(t, r, "news")
+	if !strings.Contains(r.Stderr, token) {
+		t.Errorf("delivery %s was prepared, not this one: %s", token, r.Stderr)
+	}
+	h = w.start("await", stop("s1", false))
+	eventually(t, "another prepared delivery", func() bool { return len(prepared()) == 1 })
+	w.terminate()
+	silent(t, h.wait())
+	if left := prepared(); len(left) > 0 {
+		t.Errorf("it leaves %s", left)
+	}
+}
+
 func TestTheRegisteredCommandDeliversUnderEachShell(t *testing.T) {
 	for _, shell := range []string{"dash", "bash"} {
 		t.Run(shell, func(t *testing.T) {

@@ -112,37 +112,66 @@ func (q *Queue) claim(young map[string]bool) (*Delivery, error) {
 	return d, err
 }
 
-// newDelivery makes a directory whose owner file is locked before anybody can see it: under a name in .tmp, then renamed.
+// newDelivery is a directory whose owner file was locked before anybody could see it: made under a name in .tmp, maybe long
+// ago, then renamed.
 func (q *Queue) newDelivery() (*Delivery, error) {
 	if err := q.before(Making); err != nil {
 		return nil, err
 	}
+	d := q.takeSpare()
+	if d == nil {
+		var err error
+		if d, err = q.makeDelivery(); err == nil {
+			err = d.show()
+		}
+		if err != nil {
+			return nil, errors.Join(err, d.remove())
+		}
+	}
+	return d, q.before(Made)
+}
+
+// makeDelivery makes a delivery's directory in .tmp, and its owner file, locked. A delivery comes back with an error too,
+// where its directory was made.
+func (q *Queue) makeDelivery() (*Delivery, error) {
 	for _, dir := range []string{".tmp", ".claimed", ".emitted", ".bad"} {
 		if err := os.Mkdir(q.join(dir), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
 	}
 	d := &Delivery{Token: newToken(), q: q}
-	temp := q.join(".tmp", d.Token)
-	if err := os.Mkdir(temp, 0o700); err != nil {
+	d.dir = q.join(".tmp", d.Token)
+	if err := os.Mkdir(d.dir, 0o700); err != nil {
 		return nil, err
 	}
-	var err error
-	if err = os.WriteFile(filepath.Join(temp, "owner"), []byte(hostname()+"\n"), 0o600); err == nil {
-		d.owner, err = lock.Try(filepath.Join(temp, "owner"))
-		if noLocks(err) {
-			err = nil
-		}
+	owner := filepath.Join(d.dir, "owner")
+	if err := os.WriteFile(owner, []byte(hostname()+"\n"), 0o600); err != nil {
+		return d, err
 	}
-	d.dir = q.join(".claimed", d.Token)
-	if err == nil {
-		err = os.Rename(temp, d.dir)
+	l, err := lock.Try(owner)
+	if noLocks(err) {
+		return d, nil
 	}
-	if err != nil {
-		os.RemoveAll(temp)
-		return nil, err
+	d.owner = l
+	return d, err
+}
+
+// show renames the directory to where everybody sees it.
+func (d *Delivery) show() error {
+	dir := d.q.join(".claimed", d.Token)
+	if err := os.Rename(d.dir, dir); err != nil {
+		return err
 	}
-	return d, q.before(Made)
+	d.dir = dir
+	return nil
+}
+
+// remove takes back a delivery that holds no wakes. A nil delivery is nothing.
+func (d *Delivery) remove() error {
+	if d == nil {
+		return nil
+	}
+	return errors.Join(removeDelivery(d.dir), d.Close())
 }
 
 // take claims one wake; that another was faster is no error.
@@ -280,15 +309,15 @@ func (d *Delivery) Note(to Recipient) error {
 	return nil
 }
 
-// writeNote writes the delivery's first note straight to its name. Of the two syncs the second finds next to nothing left
-// to do where a new file's sync takes the directory along, which a rename in between would undo; and a note that a crash
-// left half written is one of a delivery that was not printed.
+// writeNote writes the delivery's first note straight to its name, where an empty one may lie prepared. Of the two syncs
+// the second finds next to nothing left to do where a file's sync takes the directory along, which a rename in between
+// would undo; and a note that a crash left half written is one of a delivery that was not printed.
 func writeNote(dir string, n note) error {
 	data, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	if err := writeSynced(filepath.Join(dir, "to.json"), append(data, '\n')); err != nil {
+	if err := writeSynced(filepath.Join(dir, "to.json"), append(data, '\n'), 0); err != nil {
 		return err
 	}
 	return atomicfile.SyncDir(dir)
@@ -301,7 +330,7 @@ func rewriteNote(dir string, n note) error {
 		return err
 	}
 	temp := filepath.Join(dir, ".to-"+newToken())
-	if err := writeSynced(temp, append(data, '\n')); err != nil {
+	if err := writeSynced(temp, append(data, '\n'), os.O_EXCL); err != nil {
 		return err
 	}
 	if err := os.Rename(temp, filepath.Join(dir, "to.json")); err != nil {

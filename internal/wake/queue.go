@@ -67,6 +67,8 @@ type Queue struct {
 	// News says why a claimed wake is not news any more, "" where it is. Where it cannot say so the wake is delivered. Nil:
 	// everything is news.
 	News func(Wake) (stale string, err error)
+
+	spare *Delivery // see Prepare
 }
 
 // Open returns the project's queue. Nothing is read or written yet.
@@ -243,7 +245,7 @@ func (q *Queue) stage(w Wake) (string, error) {
 		return "", err
 	}
 	temp := q.join(".tmp", newToken()+".json")
-	if err := writeSynced(temp, append(data, '\n')); err != nil {
+	if err := writeSynced(temp, append(data, '\n'), os.O_EXCL); err != nil {
 		return "", err
 	}
 	if err := q.before(Staged); err != nil {
@@ -277,8 +279,9 @@ func swapIn(temp, path string, info fs.FileInfo) (dropped *Wake, err error) {
 	return dropped, os.Remove(temp)
 }
 
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// writeSynced writes a file that is new, as flag may demand, or empty.
+func writeSynced(path string, data []byte, flag int) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|flag, 0o600)
 	if err != nil {
 		return err
 	}
