@@ -22,36 +22,37 @@ const (
 // Rests reports that the agent does nothing, as far as herdr can see.
 func (s Status) Rests() bool { return s == Idle || s == Done }
 
-// Agent is an agent in a pane. Only what vx uses is decoded; what herdr left out is zero.
+// Agent is an agent in a pane. Only what vx uses is decoded; what herdr left out is zero. The strings of one agent share
+// their memory.
 type Agent struct {
-	TerminalID    string `json:"terminal_id"` // of one process in the pane: new after a restart
-	Name          string `json:"name"`
-	Kind          string `json:"agent"` // claude, codex, …; "" while it is launched, or was restored without a process
-	Status        Status `json:"agent_status"`
-	WorkspaceID   string `json:"workspace_id"`
-	TabID         string `json:"tab_id"`
-	PaneID        string `json:"pane_id"`
-	Title         string `json:"terminal_title"` // as the agent wrote it, with its spinner
-	CWD           string `json:"cwd"`
-	ForegroundCWD string `json:"foreground_cwd"`
+	TerminalID    string // of one process in the pane: new after a restart
+	Name          string
+	Kind          string // claude, codex, …; "" while it is launched, or was restored without a process
+	Status        Status
+	WorkspaceID   string
+	TabID         string
+	PaneID        string
+	Title         string // as the agent wrote it, with its spinner
+	CWD           string
+	ForegroundCWD string
 
 	// Seq moves with every change of state, from a counter of the whole server. It begins anew when herdr does.
-	Seq    uint64 `json:"state_change_seq"`
-	HasSeq bool   `json:"-"`
+	Seq    uint64
+	HasSeq bool
 
-	LaunchPending          bool `json:"launch_pending"`
-	InteractiveReady       bool `json:"interactive_ready"`
-	ScreenDetectionSkipped bool `json:"screen_detection_skipped"` // the agent reports its status itself
+	LaunchPending          bool
+	InteractiveReady       bool
+	ScreenDetectionSkipped bool // the agent reports its status itself
 
-	Session Session `json:"agent_session"`
+	Session Session
 }
 
 // Session is the agent's own session as an integration last reported it: a handle to resume it, no proof of life.
 type Session struct {
-	Source string `json:"source"`
-	Agent  string `json:"agent"`
-	Kind   string `json:"kind"` // id or path
-	Value  string `json:"value"`
+	Source string
+	Agent  string
+	Kind   string // id or path
+	Value  string
 }
 
 // Explanation is why an agent has its status. Its shape is not in herdr's schema.
@@ -63,11 +64,11 @@ type Explanation struct {
 	ScreenDetectionSkipped bool `json:"screen_detection_skipped"`
 }
 
-// Agents lists the agents of all workspaces.
+// Agents lists the agents of all workspaces. The list is only to be read: later ones may share its memory.
 func (c *Client) Agents(ctx context.Context) ([]Agent, error) {
 	var all []Agent
 	err := c.exchange(ctx, c.patience(), "agent.list", nothing{}, func(line []byte) (err error) {
-		all, err = decodeAgents(line)
+		all, err = c.last.decode(line)
 		return err
 	})
 	return all, err
@@ -124,46 +125,10 @@ func (c *Client) agent(ctx context.Context, within time.Duration, method string,
 	if err := c.ask(ctx, within, method, params, want, &result); err != nil {
 		return Agent{}, err
 	}
-	a, err := decodeAgent(result.Agent)
-	if err != nil {
-		return Agent{}, fmt.Errorf("herdr %s: %w", method, err)
+	s := scanner{in: result.Agent}
+	_, a := s.agent()
+	if a.PaneID == "" || !s.whole() {
+		return Agent{}, fmt.Errorf("herdr %s: %w: an agent without its pane", method, ErrGarbage)
 	}
 	return a, nil
-}
-
-func decodeAgents(line []byte) ([]Agent, error) {
-	raw, err := open(line, "agent.list", "agent_list")
-	if err != nil {
-		return nil, err
-	}
-	var result struct{ Agents []json.RawMessage }
-	if err := json.Unmarshal(raw, &result); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrGarbage, err)
-	}
-	all := make([]Agent, 0, len(result.Agents))
-	for _, raw := range result.Agents {
-		a, err := decodeAgent(raw)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, a)
-	}
-	return all, nil
-}
-
-func decodeAgent(raw json.RawMessage) (Agent, error) {
-	var a struct {
-		Agent
-		Seq *uint64 `json:"state_change_seq"`
-	}
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return Agent{}, fmt.Errorf("%w: %w", ErrGarbage, err)
-	}
-	if a.Seq != nil {
-		a.Agent.Seq, a.HasSeq = *a.Seq, true
-	}
-	if a.PaneID == "" {
-		return Agent{}, fmt.Errorf("%w: an agent without its pane", ErrGarbage)
-	}
-	return a.Agent, nil
 }

@@ -1,6 +1,6 @@
 // Package herdr speaks to a running herdr, the terminal multiplexer that agents live in, over its API socket. It is for
 // asking what the agents do and for starting and prompting them. It is not for deciding what an answer means: an error
-// here says nothing about an agent. It has no command-line fallback, and no state: a crash in the middle leaves a
+// here says nothing about an agent. It has no command-line fallback, and keeps nothing: a crash in the middle leaves a
 // connection that the kernel closes, and of a request that acts maybe its effect; only [ErrUnreachable] says that
 // nothing was asked.
 //
@@ -71,6 +71,8 @@ func Code(err error) string {
 type Client struct {
 	Socket   string
 	Deadline time.Duration // of each request, dial and all; 3 s where it is 0, and 10 s more where herdr has to act
+
+	last listing
 }
 
 func (c *Client) patience() time.Duration {

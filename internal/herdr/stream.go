@@ -85,13 +85,7 @@ func (s *Stream) Close() { s.conn.close() }
 // Next waits for the next event. The error is io.EOF when herdr has closed the stream (it stops, or hands over to a new
 // one), os.ErrClosed after Close, that of ctx after its end, *[Error] when herdr says why ([EventsLost]).
 func (s *Stream) Next() (Event, error) {
-	line, err := s.in.next()
-	var e Event
-	if err == nil {
-		e, err = decodeEvent(line)
-	} else if err != io.EOF && !errors.Is(err, os.ErrClosed) || s.conn.ctx.Err() != nil {
-		err = s.conn.explain(err)
-	}
+	e, err := s.next()
 	if err == nil {
 		return e, nil
 	}
@@ -100,6 +94,17 @@ func (s *Stream) Next() (Event, error) {
 		return Event{}, io.EOF
 	}
 	return Event{}, fmt.Errorf("herdr events: %w", err)
+}
+
+func (s *Stream) next() (Event, error) {
+	line, err := s.in.next()
+	switch {
+	case err == nil:
+		return decodeEvent(line)
+	case s.conn.ctx.Err() == nil && (err == io.EOF || errors.Is(err, os.ErrClosed)):
+		return Event{}, err
+	}
+	return Event{}, s.conn.explain(err)
 }
 
 // decodeEvent reads both forms that come on one stream: of one pane with a dotted name, of the session with the same
