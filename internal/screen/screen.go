@@ -2,7 +2,17 @@
 //
 // It is for clients that left no better evidence. It is not for finding panes, nor for deciding what a state means for
 // a task: it has no clock, reads no file and keeps nothing, so a crash leaves nothing behind.
+//
+// Everything on a screen can be a copy: answers, tool output and prompts may show a spinner, a dialog, a whole other
+// session. So a recogniser reads from the bottom up and asks for structure, which text cannot forge: what stands at the
+// left edge, which rule goes over the full width, what is below the prompt. A phrase counts only in its place. What
+// proves nothing is Unknown, and a title and a screen that contradict each other are never Idle.
 package screen
+
+import (
+	"regexp"
+	"sync"
+)
 
 // State is what a client is doing.
 type State string
@@ -22,14 +32,41 @@ type Reading struct {
 	Evidence string `json:"evidence,omitempty"` // the line, or the title, itself: cleaned and capped
 }
 
-// Read tells what the client of that kind (claude, codex, pi, opencode) is doing. An empty title is one that is not
-// known.
-func Read(agent, text, title string) Reading { return Reading{State: Unknown} }
+// Agents are the kinds of client that have recognisers.
+func Agents() []string { return []string{"claude", "codex", "pi", "opencode"} }
 
-// Running says that the last turn still shows running work of its own, and by which line.
-func Running(agent, text string) (evidence string, running bool) { return "", false }
+// Read tells what the client of that kind is doing. An empty title is one that is not known.
+func Read(agent, text, title string) Reading {
+	s := read(text)
+	title = cleanLine(title)
+	switch agent {
+	case "claude":
+		return claude(s, title)
+	case "codex":
+		return codex(s, title)
+	case "pi":
+		return pi(s)
+	case "opencode":
+		return opencode(s)
+	}
+	return because(Unknown, "", "")
+}
 
-// Decision is the question that the last turn asks in a line `needs-decision: …`, with its options.
-func Decision(agent, text, prompt string) (question string, options []string, ok bool) {
-	return "", nil, false
+// Running says whether the screen alone shows that the turn, or work that it started, still goes on, and by which line.
+// Unlike Read it knows no title, so it also finds what a title that is behind its time denies.
+func Running(agent, text string) (evidence string, running bool) {
+	r := Read(agent, text, "")
+	return r.Evidence, r.State == Working || r.State == Background
+}
+
+// evidenceCap is how many characters of a line are kept: a line of a wide terminal, no more.
+const evidenceCap = 200
+
+func because(s State, by, evidence string) Reading {
+	return Reading{State: s, By: by, Evidence: capped(evidence, evidenceCap)}
+}
+
+// pattern compiles a regular expression when it is first asked for: most runs of vx never look at a screen.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

@@ -1,0 +1,379 @@
+package screen
+
+import (
+	"slices"
+	"strings"
+)
+
+// Claude Code draws, from the bottom up: rows of agents or a menu; its own line, and above that the person's status
+// line; a box of two full-width rules around the prompt; the conversation. A dialog, a picker and the transcript take
+// the place of the box. The conversation is indented by two, but for the first line of each block: so text that a model,
+// a tool or a setting prints never begins a line at the left edge with a glyph of the client's, `●` excepted.
+
+var (
+	claudeSummary = pattern(`^✻ (Baked|Brewed|Churned|Cogitated|Cooked|Crunched|Sautéed|Worked) for (\d+h ?)?(\d+m ?)?(\d+(\.\d+)?m?s)?( · [^…·]+)*$`)
+	claudeStill   = pattern(` · \d+ [^·]*still running$`)
+	claudeWaiting = pattern(`^✻ Waiting for \d+ background agents? to finish$`)
+	claudeSpinner = pattern(`^[·✢*✶✻✽✳] \S.*(…$|… *\(|\b[Rr]etrying in \d|· attempt \d+/\d+)`)
+	claudeReduced = pattern(`^● \S.*…($| \(\d+[ms])`) // prefersReducedMotion; or an answer, or a tool that runs
+	claudeRunning = pattern(`^  ⎿  (Running|Waiting)…`)
+	claudeStopped = pattern(`^(  ⎿  (Interrupted · What should Claude do|(User r|R)ejected Claude's plan|API Error: )|● API Error: )`)
+
+	claudeMode  = pattern(`^(⏸ (manual|plan) mode|⏵⏵ [a-z ]+) on\b`)
+	claudeTask  = pattern(`^\d+ (shells?|monitors?|background tasks?|[a-z ]*…)$`)
+	claudeKnown = pattern(`^(\? for shortcuts|esc to interrupt|[←↓↑] .*|/tasks .*|[Ee]nter to .*|ctrl\+.*|shift\+.*|…|)$`)
+	claudeVim   = pattern(`^-- [A-Z][A-Z ]* -- *`)
+	claudeRow   = pattern(`^ {1,4}(❯ )?[◯○◌] \S`)
+
+	claudePill    = pattern(`(Jump to bottom|\d+ new messages?) \(ctrl\+End\) ↓`)
+	claudeAwaited = pattern(`Waiting for your answer \(ctrl\+End\) ↓`)
+	claudeOption  = pattern(`^ {0,3}❯ \S`)
+	claudeFirst   = pattern(`^ {0,3}❯ \d+\. \S`)
+	claudeFooter  = pattern(`(?i)\b(esc to (cancel|reject|exit|go back|close)|enter to (confirm|select|continue|submit)|shift\+tab to approve|ctrl\+g to edit in)\b|\(esc\)`)
+)
+
+// claudeTitle is what the glyph before a title says.
+type claudeTitle int
+
+const (
+	titleSilent claudeTitle = iota // none, or of another form: it proves nothing
+	titleBusy                      // a turn, a background agent, a hook or a command of the person runs
+	titleCalm                      // none of these: background shells, monitors and dialogs all show it
+)
+
+func readClaudeTitle(title string) claudeTitle {
+	switch glyph, _, _ := strings.Cut(title, " "); glyph {
+	case "⠂", "⠐", "◐", "◑":
+		return titleBusy
+	case "✳":
+		return titleCalm
+	}
+	return titleSilent
+}
+
+func claude(s pane, title string) Reading {
+	says := readClaudeTitle(title)
+	box, ok := findClaudeBox(s)
+	if !ok {
+		return claudeWithoutBox(s, says, title)
+	}
+	own, end := readClaudeOwn(s, box), readClaudeEnd(s, box)
+	switch {
+	case own.interrupt:
+		return because(Working, "own line", own.line)
+	case end.is == claudeSpins:
+		return because(Working, "spinner", end.line)
+	case says == titleBusy && (end.is == claudeEnded || end.is == claudeEndedBusy || end.is == claudeAwaits):
+		return because(Background, "title", title)
+	case says == titleBusy:
+		return because(Working, "title", title)
+	case own.task:
+		return because(Background, "own line", own.line)
+	case end.is == claudeEndedBusy && !own.shortcuts:
+		return because(Background, "summary", end.line)
+	case says == titleCalm && (end.is == claudeMayRun || own.cut && end.is != claudeEnded):
+		return because(Unknown, "", "")
+	case says == titleCalm:
+		return because(Idle, "title", title)
+	}
+	return claudeUntitled(own, end)
+}
+
+// claudeUntitled judges where neither the title nor a sign of work is there. While text streams there may be none, so
+// an idle session has to show its end; and what an answer could print must be confirmed by the own line.
+func claudeUntitled(own claudeOwn, end claudeEnd) Reading {
+	switch {
+	case end.is == claudeAwaits:
+		return because(Background, "summary", end.line)
+	case own.rows && own.manual:
+		return because(Background, "agents", own.line)
+	case own.rows, end.scrolled: // 2.1.197 keeps the rows of agents that ended long ago
+		return because(Unknown, "", "")
+	case end.is == claudeFresh:
+		return because(Idle, "new session", end.line)
+	case end.is == claudeEnded, end.is == claudeEndedBusy:
+		return because(Idle, "summary", end.line)
+	case end.is == claudeHalted && own.sure:
+		return because(Idle, "interrupted", end.line)
+	}
+	return because(Unknown, "", "")
+}
+
+// claudeBox is where the prompt stands: the indices of its two rules.
+type claudeBox struct{ top, bottom int }
+
+// findClaudeBox finds the box that is live: nothing but the client's own lines is below it.
+func findClaudeBox(s pane) (claudeBox, bool) {
+	bottom := len(s) - 1
+	for bottom > 0 && !isRule(s[bottom], '─') {
+		if isRule(s[bottom], '▔') {
+			return claudeBox{}, false // a dialog of 2.1.332
+		}
+		bottom--
+	}
+	for top := bottom - 1; top >= 0; top-- {
+		// The upper rule may carry the session's name.
+		if !strings.HasPrefix(s[top], "──") || !strings.HasSuffix(s[top], "─") || width(s[top]) != width(s[bottom]) {
+			continue
+		}
+		prompt := s[top+1]
+		menu := strings.HasPrefix(prompt, "❯ /") || strings.Contains(prompt, "@")
+		for _, line := range s[bottom+1:] {
+			if line != "" && indent(line) == 0 && !menu {
+				return claudeBox{}, false // a shell's prompt after the client's end, or a line of something unknown
+			}
+		}
+		lively := strings.HasPrefix(prompt, "❯") || strings.HasPrefix(prompt, "! ") || prompt == "!" || strings.HasPrefix(prompt, "# ")
+		return claudeBox{top, bottom}, lively && top+1 < bottom && !claudeDialog(s[bottom+1:])
+	}
+	return claudeBox{}, false
+}
+
+// claudeOwn is what the client's own line says, and the rows under it.
+type claudeOwn struct {
+	line      string
+	interrupt bool // a turn runs
+	shortcuts bool // no turn, no shell: the place of both shows the hint for them
+	task      bool // shells or monitors run
+	cut       bool // too narrow to show whether they do
+	manual    bool // names the default mode, as 2.1.332 does
+	rows      bool // agents are listed
+	sure      bool // if a turn ran, it would say so: no vim mode, no typed text and no status line hides it
+}
+
+// readClaudeOwn finds the own line: the last one of the block below the box. A status line of the person's is before it,
+// and where the own line is empty a status line is taken for it only if every word in it could be the client's.
+func readClaudeOwn(s pane, box claudeBox) claudeOwn {
+	below := s[box.bottom+1:]
+	end := slices.Index(below, "")
+	if end < 0 {
+		end = len(below)
+	}
+	block := slices.DeleteFunc(slices.Clone(below[:end]), func(line string) bool {
+		return indent(line) > width(s[box.bottom])/3 // a narrow terminal pushes what stands at the right into a line of its own
+	})
+	if len(block) == 0 {
+		return claudeOwn{}
+	}
+	own := parseClaudeOwn(block[len(block)-1])
+	own.rows = slices.ContainsFunc(below[end:], claudeRow().MatchString)
+	own.sure = own.line != "" && !own.cut && !strings.HasPrefix(own.line, "-- ") && len(block) == 1 && s[box.top+1] == "❯"
+	return own
+}
+
+func parseClaudeOwn(line string) claudeOwn {
+	left, _, _ := strings.Cut(strings.TrimSpace(line), "   ")
+	own := claudeOwn{line: left}
+	if vim := claudeVim().FindString(left); vim != "" {
+		left = left[len(vim):]
+	}
+	own.manual = strings.HasPrefix(left, "⏸ manual mode on")
+	segments := strings.Split(left, " · ")
+	for i, segment := range segments {
+		segment = strings.TrimSpace(segment)
+		switch {
+		case segment == "esc to interrupt", i > 0 && strings.HasPrefix(segment, "esc to i"):
+			own.interrupt = true
+		case segment == "? for shortcuts":
+			own.shortcuts = true
+		case claudeTask().MatchString(segment):
+			own.task = true
+		case i == 0 && claudeMode().MatchString(segment), claudeKnown().MatchString(segment):
+		case !claudeMode().MatchString(left):
+			return claudeOwn{}
+		}
+	}
+	last := segments[len(segments)-1]
+	own.cut = strings.HasSuffix(last, "…") && (len(segments) == 1 || last == "…")
+	return own
+}
+
+// claudeEnd is how the conversation above the box ends.
+type claudeEnd struct {
+	is       claudeEnding
+	line     string
+	scrolled bool // its end is out of view
+}
+
+type claudeEnding int
+
+const (
+	claudeElse      claudeEnding = iota // an answer, a tool, a prompt, a notice: it proves nothing
+	claudeSpins                         // the spinner
+	claudeMayRun                        // what could be a spinner or a running tool, and could be text
+	claudeEnded                         // the summary of a turn
+	claudeEndedBusy                     // the same; it says that shells still run
+	claudeAwaits                        // the turn waits for agents
+	claudeHalted                        // interrupted, or ended by an error; a tool could print it
+	claudeFresh                         // nothing was said yet
+)
+
+// claudeIsHalted says whether a block tells of an end: an interrupt, an error, a refused plan, a command of the
+// client's own that has answered.
+func claudeIsHalted(block []string) bool {
+	if strings.HasPrefix(block[0], "!") {
+		return false // a command of the person's, which may print anything and still run
+	}
+	if strings.HasPrefix(block[0], "❯ /") {
+		return len(block) > 1 && strings.HasPrefix(block[1], "  ⎿  ")
+	}
+	return slices.ContainsFunc(block, claudeStopped().MatchString)
+}
+
+func readClaudeEnd(s pane, box claudeBox) claudeEnd {
+	columns := width(s[box.top])
+	above := leftOfPanel(s[:box.top], columns)
+	var end claudeEnd
+	var para []string
+	for start := len(above); start > 0 && len(para) == 0; {
+		start, para = paragraph(above[:start])
+		for len(para) > 0 && indent(para[len(para)-1]) > columns/3 {
+			para = para[:len(para)-1] // a notice at the right edge
+		}
+		if len(para) > 0 && (strings.HasPrefix(para[0], "  ❯ ") || strings.HasPrefix(para[0], "  ⎿  Tip: ")) {
+			para = nil // messages that wait, a tip
+		}
+		for _, line := range para {
+			end.scrolled = end.scrolled || claudePill().MatchString(line)
+		}
+	}
+	if len(para) == 0 {
+		return end
+	}
+	head := len(para) - 1
+	for head > 0 && indent(para[head]) > 0 {
+		head--
+	}
+	text, _, _ := strings.Cut(joined(para[head:]), " ⎿ ")
+	bottom := para[len(para)-1]
+	end.line = text
+	switch {
+	case claudeSummary().MatchString(text):
+		end.is = claudeEnded
+		if claudeStill().MatchString(text) {
+			end.is = claudeEndedBusy
+		}
+	case claudeWaiting().MatchString(text):
+		end.is = claudeAwaits
+	case claudeSpinner().MatchString(text):
+		end.is = claudeSpins
+	case claudeReduced().MatchString(text):
+		end.is = claudeMayRun
+	case claudeIsHalted(para):
+		end.is, end.line = claudeHalted, bottom
+	case claudeIsFresh(above):
+		end.is = claudeFresh
+	default:
+		for _, line := range para {
+			if claudeRunning().MatchString(line) {
+				end.is, end.line = claudeMayRun, line
+			}
+		}
+	}
+	return end
+}
+
+// claudeIsFresh says whether nothing but the client's picture is above the box, or the command that cleared the rest.
+func claudeIsFresh(above []string) bool {
+	for i := len(above) - 3; i >= 0; i-- {
+		if !strings.HasPrefix(strings.TrimSpace(above[i]), "▐▛") || !strings.Contains(above[i], " Claude Code v") || !strings.HasPrefix(above[i+1], "▝▜") {
+			continue
+		}
+		for _, line := range above[i+3:] {
+			if line != "" && line != "❯ /clear" && indent(line) <= width(line)/2 {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// leftOfPanel cuts what a panel at the right shows: on wide terminals one stands there, behind a line in every row.
+func leftOfPanel(lines []string, columns int) []string {
+	at := map[int]int{}
+	full := 0
+	for _, line := range lines {
+		if line == "" {
+			continue
+		}
+		full++
+		if i := strings.LastIndex(line, "│"); i >= 0 {
+			at[width(line[:i])]++
+		}
+	}
+	panel := 0
+	for column, n := range at {
+		if column > columns/3 && n > full/2 && n > 4 && (panel == 0 || column < panel) {
+			panel = column
+		}
+	}
+	if panel == 0 {
+		return lines
+	}
+	cut := make([]string, len(lines))
+	for i, line := range lines {
+		cut[i] = strings.TrimRight(firstColumns(line, panel), " ")
+	}
+	return cut
+}
+
+// claudeWithoutBox judges a dialog, a picker, the transcript, or what is no session at all. None of them is ever idle: a
+// dialog may wait behind a transcript.
+func claudeWithoutBox(s pane, says claudeTitle, title string) Reading {
+	tail := s[max(0, len(s)-3):]
+	for _, line := range tail {
+		if before, _, ok := strings.Cut(line, "Showing detailed transcript"); ok {
+			switch {
+			case strings.HasSuffix(before, "working · "):
+				return because(Working, "transcript", line)
+			case says == titleBusy:
+				return because(Working, "title", title)
+			}
+			return because(Unknown, "", "")
+		}
+	}
+	if claudeDialog(s) {
+		return because(Blocked, "dialog", claudeMarked(s))
+	}
+	if says == titleBusy {
+		return because(Working, "title", title)
+	}
+	for _, line := range tail {
+		if claudeAwaited().MatchString(line) {
+			return because(Blocked, "dialog", line)
+		}
+	}
+	return because(Unknown, "", "")
+}
+
+// claudeDialog says whether lines end in a dialog: below the last rule an option is marked, and the last lines tell the
+// keys; where these are cut, the options are numbered.
+func claudeDialog(lines []string) bool {
+	marked := claudeMarked(lines)
+	if marked == "" {
+		return false
+	}
+	for _, line := range lines[max(0, len(lines)-3):] {
+		if claudeFooter().MatchString(line) {
+			return true
+		}
+	}
+	return claudeFirst().MatchString(marked)
+}
+
+// claudeMarked is the marked option below the last full-width rule, or the one before: some dialogs have a rule inside.
+func claudeMarked(lines []string) string {
+	rules := 0
+	for i := len(lines) - 1; i >= 0; i-- {
+		if isRule(lines[i], '─') || isRule(lines[i], '▔') {
+			if rules++; rules > 1 {
+				return ""
+			}
+		}
+		if claudeOption().MatchString(lines[i]) {
+			return lines[i]
+		}
+	}
+	return ""
+}
