@@ -130,7 +130,7 @@ func (s *Server) startAgent(q startParams) (any, *Error) {
 		return nil, e
 	}
 	p.name, p.pending, p.raw, p.seq = q.Name, true, Unknown, 0
-	l := Launch{Name: q.Name, Kind: q.Kind, Args: slices.Clone(q.Args), Env: p.env, CWD: p.cwd}
+	l := Launch{Name: q.Name, Kind: q.Kind, Args: slices.Clone(q.Args), Env: p.environ(), CWD: p.cwd}
 	start := s.launch[q.Kind]
 	p.run([]Step{{After: unidentified, Do: func(p *Pane) { p.launched(l, start) }}})
 	s.notify()

@@ -188,6 +188,9 @@ func (c *conn) fail(e *Error) bool {
 
 // send writes one line, unless a fault does it in its way; false when the connection is of no more use.
 func (c *conn) send(kind string, v any) bool {
+	if !c.s.wait(c.ctx) {
+		return false
+	}
 	line, err := json.Marshal(v)
 	if err != nil {
 		c.s.t.Errorf("herdrtest: %v", err)

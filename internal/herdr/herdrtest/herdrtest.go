@@ -97,6 +97,7 @@ type Server struct {
 	changed  chan struct{} // closed at each change
 	thawed   chan struct{} // nil while it is not frozen
 	faults   []*Fault
+	cli      string // directory of the command herdr
 	requests []Request
 }
 
@@ -140,7 +141,6 @@ func New(t TB, o Options) *Server {
 	s.counts.terminal = 0x65836b28947ef0
 	s.mu.Lock()
 	s.addWorkspace("main", "/", nil)
-	s.focus = s.spaces[0].id
 	s.mu.Unlock()
 	s.Start()
 	t.Cleanup(func() {

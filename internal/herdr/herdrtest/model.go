@@ -18,14 +18,13 @@ const (
 )
 
 type workspace struct {
-	id        string
-	number    int
-	label     string
-	tabs      []*tab
-	active    *tab
-	lastTab   int // numbers are never used again
-	lastPane  int
-	createdIn string
+	id       string
+	number   int
+	label    string
+	tabs     []*tab
+	active   *tab
+	lastTab  int // numbers are never used again
+	lastPane int
 }
 
 type tab struct {
@@ -122,8 +121,11 @@ func number(n int) string {
 // addWorkspace makes a workspace with a tab and a shell. The caller holds the lock, here and below.
 func (s *Server) addWorkspace(label, cwd string, env map[string]string) *Pane {
 	s.counts.workspace++
-	w := &workspace{id: "w" + number(s.counts.workspace), number: s.counts.workspace, label: label, createdIn: cwd}
+	w := &workspace{id: "w" + number(s.counts.workspace), number: s.counts.workspace, label: label}
 	s.spaces = append(s.spaces, w)
+	if _, e := s.workspaceByID(s.focus); e != nil {
+		s.focus = w.id
+	}
 	s.emit("workspace_created", map[string]any{"workspace": s.workspaceInfo(w)})
 	return s.addTab(w, "", cwd, env)
 }

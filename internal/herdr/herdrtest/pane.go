@@ -2,6 +2,7 @@ package herdrtest
 
 import (
 	"maps"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -14,7 +15,7 @@ type Agent struct {
 	Unseen    bool   // an Idle one shows as Done
 	Screen    string // what its pane shows, which may have ANSI sequences
 	Title     string // its terminal's title
-	CWD       string // "" is that of the pane that it is beside
+	CWD       string // "" is that of the pane that it is beside, else none
 	Session   string // its session id
 	Processes []Process
 	Beside    *Pane // shares the tab of this pane; nil gives it a tab of its own, which is not the active one
@@ -50,7 +51,15 @@ func (s *Server) Panes() []*Pane {
 func (s *Server) Shell(cwd string) *Pane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.addTab(s.spaces[0], "", cwd, nil)
+	return s.addTab(s.home(), "", cwd, nil)
+}
+
+// home is the first workspace; a test may have closed all that were there.
+func (s *Server) home() *workspace {
+	if len(s.spaces) == 0 {
+		s.addWorkspace("main", "/", nil)
+	}
+	return s.spaces[0]
 }
 
 // Agent adds a pane with an agent that is past its startup.
@@ -67,10 +76,10 @@ func (s *Server) Agent(a Agent) *Pane {
 	if a.Beside != nil {
 		p = s.addPane(a.Beside.tab, a.CWD, nil)
 	} else {
-		p = s.addTab(s.spaces[0], "", a.CWD, nil)
+		p = s.addTab(s.home(), "", a.CWD, nil)
 	}
-	if p.cwd == "" {
-		p.cwd = s.spaces[0].createdIn
+	if p.cwd == "" && a.Beside != nil {
+		p.cwd = a.Beside.cwd
 	}
 	s.detect(p, a.Kind)
 	s.setRaw(p, a.State)
@@ -85,19 +94,26 @@ func (s *Server) Agent(a Agent) *Pane {
 // Env is the environment that herdr gives to the processes of the pane.
 func (p *Pane) Env() []string {
 	defer p.lock()()
-	env := maps.Clone(p.env)
-	if env == nil {
-		env = map[string]string{}
-	}
-	maps.Copy(env, map[string]string{
-		"HERDR_ENV": "1", "HERDR_SOCKET_PATH": p.s.Socket, "HERDR_PANE_ID": p.id,
-		"HERDR_TAB_ID": p.tab.id, "HERDR_WORKSPACE_ID": p.tab.space.id,
-	})
+	env := p.environ()
 	var list []string
 	for _, k := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, k+"="+env[k])
 	}
 	return list
+}
+
+// environ is what the pane was made with, under what herdr itself sets.
+func (p *Pane) environ() map[string]string {
+	env := map[string]string{}
+	maps.Copy(env, p.env)
+	maps.Copy(env, map[string]string{
+		"HERDR_ENV": "1", "HERDR_SOCKET_PATH": p.s.Socket, "HERDR_PANE_ID": p.id,
+		"HERDR_TAB_ID": p.tab.id, "HERDR_WORKSPACE_ID": p.tab.space.id,
+	})
+	if p.s.cli != "" {
+		env["HERDR_BIN_PATH"] = filepath.Join(p.s.cli, "herdr")
+	}
+	return env
 }
 
 // lock holds the server until the function that it returns is called.

@@ -10,10 +10,11 @@ type After int
 
 // What becomes of agents.
 const (
-	Resumed After = iota // started anew from their sessions: unknown, then idle after the startup grace
-	Shells               // gone; their panes are shells
-	Names                // listed by name only, and never started again
-	Ghosts               // listed as idle and ready, with no process behind them, and a screen that is empty
+	Resumed  After = iota // started anew from their sessions: unknown, then idle after the startup grace
+	Nameless              // the same, but their names are lost
+	Shells                // gone; their panes are shells
+	Names                 // listed by name only, and never started again
+	Ghosts                // listed as idle and ready, with no process behind them, and a screen that is empty
 )
 
 // Restart ends the server and starts it anew: streams end, the socket is a new file, pane ids stay, terminal ids do not, and
@@ -42,8 +43,11 @@ func (p *Pane) reborn(after After) {
 		return
 	}
 	switch after {
-	case Resumed:
-		p.name, p.agent = name, kind
+	case Resumed, Nameless:
+		p.agent = kind
+		if after == Resumed {
+			p.name = name
+		}
 		p.run([]Step{{After: startupGrace, State: Idle}})
 	case Shells:
 		p.session = nil

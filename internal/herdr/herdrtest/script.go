@@ -19,7 +19,7 @@ type Launch struct {
 	Name string
 	Kind string
 	Args []string
-	Env  map[string]string // what the pane was made with
+	Env  map[string]string // of its process: what the pane was made with, and herdr's own
 	CWD  string
 }
 
