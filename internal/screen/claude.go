@@ -245,6 +245,9 @@ func readClaudeEnd(s pane, box claudeBox) claudeEnd {
 		head--
 	}
 	text, _, _ := strings.Cut(joined(para[head:]), " ⎿ ")
+	if indent(para[head]) > 0 {
+		text = "" // the text of an answer, whatever it says
+	}
 	bottom := para[len(para)-1]
 	end.line = text
 	switch {
@@ -262,7 +265,7 @@ func readClaudeEnd(s pane, box claudeBox) claudeEnd {
 	case claudeIsHalted(para):
 		end.is, end.line = claudeHalted, bottom
 	case claudeIsFresh(above):
-		end.is = claudeFresh
+		end.is, end.line = claudeFresh, strings.TrimSpace(bottom)
 	default:
 		for _, line := range para {
 			if claudeRunning().MatchString(line) {
@@ -298,8 +301,12 @@ func leftOfPanel(lines []string, columns int) []string {
 			continue
 		}
 		full++
-		if i := strings.LastIndex(line, "│"); i >= 0 {
-			at[width(line[:i])]++
+		column := 0
+		for _, r := range line {
+			if r == '│' {
+				at[column]++
+			}
+			column += columnsOf(r)
 		}
 	}
 	panel := 0

@@ -39,7 +39,7 @@ func codex(s pane, title string) Reading {
 		start, end = paragraph(s[:start])
 	}
 	if len(end) == 0 {
-		end = []string{""}
+		return because(Unknown, "", "") // a pane too low to show more than the prompt
 	}
 	last := end[len(end)-1]
 	switch {
