@@ -28,6 +28,7 @@ const (
 	asAwait  task = "await"  // a consumer: the hook
 	asDrain  task = "drain"  // a consumer that does not wait
 	asPut    task = "put"    // a producer
+	asTurn   task = "turn"   // ends a task's turn
 	asClient task = "client" // starts consumers as its own children, and reads what they print
 	asInject task = "inject" // the rest try operations with faults
 	asLimits task = "limits"
@@ -39,6 +40,8 @@ const (
 type order struct {
 	Task task
 	Root string // the project
+
+	Queue string // the project whose queue a turn's end is told in
 
 	Die wake.Step // kill yourself at this step; "" for not
 	Nth int       // the first time that you come to it, or the second…
@@ -76,7 +79,9 @@ func child(arg string) int {
 		return faultMain(o)
 	}
 	dir, err := state.Open()
-	if err == nil {
+	if err == nil && o.Task == asTurn {
+		err = turnMain(dir, o, steps)
+	} else if err == nil {
 		q := wake.Open(dir.Project(o.Root))
 		q.Before = o.dying(steps)
 		_, err = q.Put(context.Background(), o.Wake)

@@ -3,12 +3,13 @@
 // Command torture kills vx's consumers and producers by the thousand and fails the disk under them, and counts what
 // became of every wake:
 //
-//	go run ./internal/torture [-short] [-seed N] [-kills N] [-only kills|faults]
+//	go run ./internal/torture [-short] [-seed N] [-kills N] [-only kills|faults|transitions]
 //
 // Consumers and producers are processes of this same program. They run the code that the hook and `vx wake send` run,
 // and are killed with SIGKILL, half of them at a named step of a wake's life and half at a random moment. This process
 // plays the client: it reads what consumers print and writes the transcript that Claude Code would. It ends with 1 when
-// a wake was lost, torn, invented or told twice, or when a step was hit too rarely for that to mean anything.
+// a wake was lost, torn, invented or told twice, or when a step was hit too rarely for that to mean anything. The same is
+// done with the processes that end a task's turn.
 //
 // It works in a scratch directory of its own and kills only what it started. A crash leaves that directory behind.
 package main
@@ -57,7 +58,7 @@ func run(args []string) int {
 	short := flags.Bool("short", false, "a tenth of it")
 	consumers := flags.Int("kills", fullConsumers, "how many consumers to kill; of producers half as many")
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano())%1e9, "of the random choices; the machine's timing adds its own")
-	only := flags.String("only", "", "kills or faults")
+	only := flags.String("only", "", "kills, faults or transitions")
 	keep := flags.Bool("keep", false, "leave the scratch directory, with the history of each project in it")
 	verbose := flags.Bool("v", false, "a line for each child and each injected fault")
 	if err := flags.Parse(args); err != nil {
@@ -98,9 +99,12 @@ func run(args []string) int {
 	ok := true
 	var log bytes.Buffer
 	faultsOK := make(chan bool, 1)
-	go func() { faultsOK <- *only == "kills" || faults(p, scratch, &log) }()
-	if *only != "faults" {
+	go func() { faultsOK <- *only != "" && *only != "faults" || faults(p, scratch, &log) }()
+	if *only == "" || *only == "kills" {
 		ok = kills(p, scratch)
+	}
+	if *only == "" || *only == "transitions" {
+		ok = transitions(p, scratch) && ok
 	}
 	ok = <-faultsOK && ok
 	log.WriteTo(os.Stdout)
