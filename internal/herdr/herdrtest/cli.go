@@ -50,6 +50,7 @@ type cli struct {
 	out     io.Writer
 	err     io.Writer
 	session string
+	agreed  bool // the server's protocol has been asked for
 }
 
 // usageError is plain text on stderr, and exit status 2.
@@ -106,9 +107,6 @@ func (c *cli) run(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.agree(); err != nil {
-		return err
-	}
 	return cmd.do(c, given)
 }
 
@@ -131,8 +129,18 @@ func (c *cli) socket() string {
 	return filepath.Join(config, "herdr", "sessions", named, "herdr.sock")
 }
 
-// call is one request on a connection of its own: the answer as it came, and its result.
+// call is one request, before the first of which the server is asked for its protocol.
 func (c *cli) call(method string, params map[string]any) (line string, result map[string]any, err error) {
+	if !c.agreed {
+		if err := c.agree(); err != nil {
+			return "", nil, err
+		}
+	}
+	return c.ask(method, params)
+}
+
+// ask is one request on a connection of its own: the answer as it came, and its result.
+func (c *cli) ask(method string, params map[string]any) (line string, result map[string]any, err error) {
 	conn, err := net.Dial("unix", c.socket())
 	if err != nil {
 		return "", nil, errorf("server_not_running", "no herdr server is running at %s", c.socket())
@@ -162,15 +170,15 @@ func (c *cli) call(method string, params map[string]any) (line string, result ma
 	return line, answer.Result, nil
 }
 
-// agree asks the server for its protocol, before anything else.
 func (c *cli) agree() error {
-	_, pong, err := c.call("ping", map[string]any{})
+	_, pong, err := c.ask("ping", map[string]any{})
 	if err != nil {
 		return err
 	}
 	if own := c.getenv("HERDRTEST_PROTOCOL"); own != "" && own != fmt.Sprint(pong["protocol"]) {
 		return errorf("protocol_mismatch", "client protocol %s does not match server protocol %v; restart the server", own, pong["protocol"])
 	}
+	c.agreed = true
 	return nil
 }
 
@@ -178,7 +186,7 @@ func (c *cli) agree() error {
 func (c *cli) status(args []string) error {
 	own := c.getenv("HERDRTEST_PROTOCOL")
 	server := map[string]any{"status": "not_running", "running": false, "socket": c.socket()}
-	_, pong, err := c.call("ping", map[string]any{})
+	_, pong, err := c.ask("ping", map[string]any{})
 	if err == nil {
 		compatible := own == "" || own == fmt.Sprint(pong["protocol"])
 		server = map[string]any{
@@ -201,7 +209,7 @@ func (c *cli) sessions(args []string) error {
 	if len(args) == 0 || args[0] != "list" {
 		return usageError("usage: herdr session list [--json]")
 	}
-	_, _, err := c.call("ping", map[string]any{})
+	_, _, err := c.ask("ping", map[string]any{})
 	list := []map[string]any{{"name": "default", "running": err == nil, "socket_path": c.socket()}}
 	if len(args) > 1 && args[1] == "--json" {
 		return json.NewEncoder(c.out).Encode(map[string]any{"sessions": list})

@@ -77,11 +77,13 @@ type Server struct {
 
 	t       TB
 	o       Options
+	dir     string
 	methods map[string]method
 	ctx     context.Context // ends with the test
 	work    sync.WaitGroup  // scripts and connections
 
 	mu       sync.Mutex
+	runs     int
 	profile  int
 	version  string
 	run      *instance // nil while nobody listens
@@ -135,8 +137,9 @@ func New(t TB, o Options) *Server {
 	if s.version == "" {
 		s.version = versionOf(o.Profile)
 	}
+	s.dir = shortDir(t)
 	if s.Socket == "" {
-		s.Socket = filepath.Join(shortDir(t), "herdr.sock")
+		s.Socket = filepath.Join(s.dir, "herdr.sock")
 	}
 	s.counts.terminal = 0x65836b28947ef0
 	s.mu.Lock()
@@ -190,9 +193,7 @@ func (s *Server) Start() {
 	if s.run != nil {
 		s.t.Fatalf("herdrtest: started twice")
 	}
-	if err := os.Remove(s.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		s.t.Fatalf("herdrtest: %v", err)
-	}
+	s.retire()
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.Socket, Net: "unix"})
 	if err != nil {
 		s.t.Fatalf("herdrtest: %v", err)
@@ -210,7 +211,20 @@ func (s *Server) Start() {
 // Stop ends the server: streams end without a word, and the socket's file is gone (ENOENT).
 func (s *Server) Stop() {
 	s.Stale()
-	os.Remove(s.Socket)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retire()
+}
+
+// retire takes the socket's file away and keeps it, so that no later one gets its inode. The caller holds the lock.
+func (s *Server) retire() {
+	s.runs++
+	if os.Rename(s.Socket, filepath.Join(s.dir, fmt.Sprint("gone", s.runs))) == nil {
+		return
+	}
+	if err := os.Remove(s.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.t.Errorf("herdrtest: %v", err)
+	}
 }
 
 // Stale ends the server as a kill does: streams end without a word, and the socket's file stays behind (ECONNREFUSED).

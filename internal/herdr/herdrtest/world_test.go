@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -166,10 +165,6 @@ func want[T comparable](t testing.TB, what string, got, want T) {
 	if got != want {
 		t.Errorf("%s: %v, want %v", what, got, want)
 	}
-}
-
-func TestMain(m *testing.M) {
-	os.Exit(m.Run())
 }
 
 func TestAnAgentIsListedWithWhatItDoes(t *testing.T) {

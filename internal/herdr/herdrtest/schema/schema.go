@@ -8,11 +8,15 @@ package schema
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 //go:embed herdr-api.schema.json
@@ -38,37 +42,71 @@ var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 		return nil, fmt.Errorf("herdr's schema: %w", err)
 	}
 	all := map[string]*jsonschema.Schema{}
-	for _, kind := range Kinds() {
-		if all[kind], err = c.Compile(file + "#/schemas/" + kind); err != nil {
-			return nil, fmt.Errorf("herdr's schema of a %s: %w", kind, err)
+	for _, name := range Kinds() {
+		if all[name], err = c.Compile(file + "#/schemas/" + name); err != nil {
+			return nil, fmt.Errorf("herdr's schema of a %s: %w", name, err)
 		}
 	}
 	return all, nil
 })
 
 // Validate says what is wrong with a line of one of the Kinds. It fits herdrtest.Options.
-func Validate(kind string, line []byte) error {
+func Validate(of string, line []byte) error {
 	all, err := compiled()
 	if err != nil {
 		return err
 	}
-	s := all[kind]
+	s := all[of]
 	if s == nil {
-		return fmt.Errorf("no lines of kind %q", kind)
+		return fmt.Errorf("no lines of kind %q", of)
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
 	if err != nil {
 		return err
 	}
-	return s.Validate(v)
+	err = s.Validate(v)
+	var invalid *jsonschema.ValidationError
+	if errors.As(err, &invalid) {
+		if why, _ := reasons(invalid); len(why) > 0 {
+			return errors.New(strings.Join(why, "; "))
+		}
+	}
+	return err
+}
+
+// reasons are what is wrong, without the dozens of methods and types that a line does not claim to be: another is true of an
+// alternative that is for another one.
+func reasons(e *jsonschema.ValidationError) (why []string, another bool) {
+	if len(e.Causes) == 0 {
+		at := e.InstanceLocation
+		_, constant := e.ErrorKind.(*kind.Const)
+		return []string{e.Error()}, constant && len(at) > 0 && slices.Contains([]string{"method", "type"}, at[len(at)-1])
+	}
+	_, oneOf := e.ErrorKind.(*kind.OneOf)
+	if !oneOf {
+		for _, cause := range e.Causes {
+			some, other := reasons(cause)
+			why, another = append(why, some...), another || other
+		}
+		return why, another
+	}
+	for _, cause := range e.Causes {
+		if some, other := reasons(cause); !other {
+			why = append(why, some...)
+		}
+	}
+	if len(why) == 0 {
+		why = []string{"at '/" + strings.Join(e.InstanceLocation, "/") + "': no such method or type"}
+	}
+	return why, false
 }
 
 // Fixtures are lines that herdr and its clients send, with the kind of each.
 func Fixtures() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for line := range bytes.Lines(fixtures) {
-			kind, text, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
-			if len(text) > 0 && !yield(string(kind), text) {
+			of, text, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+			if len(text) > 0 && !yield(string(of), text) {
 				return
 			}
 		}

@@ -1,6 +1,9 @@
 package schema
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestEveryFixtureFitsTheSchema(t *testing.T) {
 	n := 0
@@ -31,6 +34,20 @@ func TestWhatHerdrWouldNotSayDoesNotFitTheSchema(t *testing.T) {
 	} {
 		if Validate(bad.kind, []byte(bad.line)) == nil {
 			t.Errorf("a %s may be %s, want an error", bad.kind, bad.line)
+		}
+	}
+}
+
+func TestWhatIsWrongIsSaidOfTheMethodThatIsMeant(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"id":"1","method":"agent.send","params":{}}`:                                          "at '/': no such method or type",
+		`{"id":"1","method":"agent.get","params":{}}`:                                           "at '/params': missing property 'target'",
+		`{"id":"1","method":"pane.read","params":{"pane_id":"w1:p1","source":"latest"}}`:        "at '/params/source': value must be one of",
+		`{"id":"1","method":"events.subscribe","params":{"subscriptions":[{"type":"pane.x"}]}}`: "at '/params/subscriptions/0': no such method or type",
+	} {
+		err := Validate("request", []byte(line))
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", line, err, want)
 		}
 	}
 }
