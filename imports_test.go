@@ -37,6 +37,7 @@ var imports = map[string][]string{
 	"internal/daemon":   nil,
 	"internal/herdr":    nil,
 	"internal/screen":   nil,
+	"internal/soldier":  {"internal/herdr", "internal/screen", "internal/task"},
 	"internal/task":     {"internal/wake"},
 	"internal/sentinel": {"internal/awaiter", "internal/wake"},
 

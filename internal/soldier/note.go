@@ -1,0 +1,131 @@
+package soldier
+
+import (
+	"fmt"
+	"strings"
+
+	"vx/internal/task"
+)
+
+const (
+	shownLines = 6 // of the pane, in a note
+	maxOutput  = 64 << 10
+)
+
+// MayLack is the note of an end whose pane could not be read to the end.
+const MayLack = "The final report may be missing"
+
+// readNote says what is wrong with the reading of the pane that an end rests on; "" for nothing.
+func readNote(o *Look) string {
+	ask := "; `vx prompt` can ask the soldier for it."
+	switch x := o.Text; {
+	case o.Agent == nil:
+		return ""
+	case x == nil:
+		return MayLack + ": herdr takes the agent to be busy, so its pane was not read" + ask
+	case !x.readable():
+		return MayLack + ": the pane could not be read (" + x.Err + ")" + ask
+	case !x.Stable:
+		return MayLack + ": the pane had not come to rest when it was read" + ask
+	case x.Visible:
+		return MayLack + ": only the visible part of the pane could be read, which may be scrolled back" + ask
+	}
+	return ""
+}
+
+// output is what the pane showed, with a note as its last line.
+func output(o *Look, note string) string {
+	text := ""
+	if o.Text != nil && o.Text.readable() {
+		text = strings.TrimRight(o.Text.Text, " \t\r\n")
+	}
+	if len(text) > maxOutput {
+		text = strings.ToValidUTF8(text[len(text)-maxOutput:], "")
+	}
+	switch {
+	case note == "":
+		return text
+	case text == "":
+		return note
+	}
+	return text + "\n" + note
+}
+
+// shows is the reading of the pane that a note ends with.
+func shows(o *Look) string {
+	switch x := o.Text; {
+	case o.Agent == nil:
+		return ""
+	case x == nil:
+		return ""
+	case !x.readable():
+		return "\nThe pane could not be read: " + x.Err
+	default:
+		text := lastLines(x.Text, shownLines)
+		if text == "" {
+			return "\nThe pane shows nothing."
+		}
+		return "\nThe pane showed:\n" + text
+	}
+}
+
+func goneNote(why string, p *Proof) string {
+	switch {
+	case p.Commit:
+		return why + " before an end of its work was seen. Its branch has new commits: look at them before you redispatch."
+	case p.Report:
+		return why + " before an end of its work was seen. A report was written: read it before you redispatch."
+	}
+	return why + " before it delivered: there is no commit nor report."
+}
+
+func neverNote(t *task.Task, o *Look) string {
+	note := "It never started: it was not seen working within 2 minutes of being prompted. A dialog may be in its way, or the prompt was not taken."
+	if t.Camp == nil && len(t.Amendments) == 0 {
+		note = "It was not seen working within 2 minutes of being watched."
+	}
+	return note + shows(o)
+}
+
+func dialogNote(o *Look, e Evidence) string {
+	switch {
+	case o.Text != nil && o.Text.readable():
+		return lastLines(o.Text.Text, shownLines)
+	case o.Client != nil && o.Client.Waiting != "":
+		return o.Client.Waiting
+	}
+	return e.what()
+}
+
+func backgroundNote(e Evidence) string {
+	return fmt.Sprintf("The turn still showed running work after 30 minutes (%s), and the report may not exist.", e.what())
+}
+
+// unprovenNote explains an end without a proof.
+func unprovenNote(t *task.Task, o *Look, m *Memory) string {
+	var b strings.Builder
+	if !t.PauseSeenAt.IsZero() {
+		if o.Pause != nil && o.Pause.Declared {
+			b.WriteString("It declared a pause more than 30 minutes ago, and has not woken up. ")
+		} else {
+			b.WriteString("It had declared a pause that is gone: it woke up, removed its pause file, and ended its turn without delivering. ")
+		}
+	}
+	idle := "The pane is idle"
+	if o.Agent == nil {
+		idle = "The session is idle"
+	}
+	switch {
+	case o.Proof.any():
+		b.WriteString(idle + ". herdr was restarted while it worked, so its turn may have been cut off; what it delivered is from before.")
+	case t.Camp != nil && t.Camp.Branch != "" || t.ReportPath != "":
+		b.WriteString(idle + ", and there is no commit nor report since it was prompted.")
+	default:
+		b.WriteString(idle + ", and there is no commit since.")
+	}
+	if o.Agent != nil {
+		b.WriteString(" Do not judge by a `herdr pane read`, which can show an old viewport; this is the reading at that moment.")
+	}
+	b.WriteString(shows(o))
+	return b.String()
+}
