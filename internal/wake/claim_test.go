@@ -196,6 +196,10 @@ func TestTrapsInTheQueueGoToBadAndTheOthersGetThrough(t *testing.T) {
 	put(t, q, Wake{Title: "news"})
 	d := claim(t, q)
 	want(t, "claimed", titles(d.Wakes), []string{"news"})
+	// What came behind the big one in the directory was left to the next claim.
+	if next := claim(t, q); next != nil {
+		t.Errorf("claimed next: %q", titles(next.Wakes))
+	}
 	if n := len(list(t, q).Bad); n != 6 {
 		t.Errorf("%d files in .bad, want 6", n)
 	}
