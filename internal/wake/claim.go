@@ -309,18 +309,30 @@ func (d *Delivery) Note(to Recipient) error {
 	return nil
 }
 
-// writeNote writes the delivery's first note straight to its name, where an empty one may lie prepared. Of the two syncs
-// the second finds next to nothing left to do where a file's sync takes the directory along, which a rename in between
-// would undo; and a note that a crash left half written is one of a delivery that was not printed.
+// writeNote writes the delivery's first note straight to its name, where an empty one may lie prepared: one that a crash
+// left half written is that of a delivery that was not printed. File and directory are synced at the same time, with the
+// content on its way to the disk before, so that one commit of the file system's journal carries both.
 func writeNote(dir string, n note) error {
 	data, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	if err := writeSynced(filepath.Join(dir, "to.json"), append(data, '\n'), 0); err != nil {
+	path := filepath.Join(dir, "to.json")
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
 		return err
 	}
-	return atomicfile.SyncDir(dir)
+	if _, err = f.Write(append(data, '\n')); err == nil {
+		writeBack(f)
+		synced := make(chan error)
+		go func() { synced <- atomicfile.SyncDir(dir) }()
+		err = f.Sync()
+		err = errors.Join(err, <-synced)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(path)
+	}
+	return err
 }
 
 // rewriteNote replaces a delivery's note: the old one stands until the new one is whole.
@@ -330,7 +342,7 @@ func rewriteNote(dir string, n note) error {
 		return err
 	}
 	temp := filepath.Join(dir, ".to-"+newToken())
-	if err := writeSynced(temp, append(data, '\n'), os.O_EXCL); err != nil {
+	if err := writeSynced(temp, append(data, '\n')); err != nil {
 		return err
 	}
 	if err := os.Rename(temp, filepath.Join(dir, "to.json")); err != nil {

@@ -245,7 +245,7 @@ func (q *Queue) stage(w Wake) (string, error) {
 		return "", err
 	}
 	temp := q.join(".tmp", newToken()+".json")
-	if err := writeSynced(temp, append(data, '\n'), os.O_EXCL); err != nil {
+	if err := writeSynced(temp, append(data, '\n')); err != nil {
 		return "", err
 	}
 	if err := q.before(Staged); err != nil {
@@ -279,9 +279,8 @@ func swapIn(temp, path string, info fs.FileInfo) (dropped *Wake, err error) {
 	return dropped, os.Remove(temp)
 }
 
-// writeSynced writes a file that is new, as flag may demand, or empty.
-func writeSynced(path string, data []byte, flag int) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|flag, 0o600)
+func writeSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
