@@ -254,13 +254,17 @@ func (c *conn) prompted(p *Pane) (any, *Error) {
 	return answer("agent_prompted", "agent", c.s.agentInfo(p)), nil
 }
 
-// moved waits until the agent's sequence is another one. After 5 s without that the prompt counts as stalled.
+// moved waits until the agent's sequence is another one; from 0.9.0 on it has to be that of work or of a dialog. After 5 s
+// without that the prompt counts as stalled.
 func (c *conn) moved(p *Pane, before uint64) *Error {
 	ctx, cancel := context.WithTimeout(c.ctx, c.s.after(stallTime))
 	defer cancel()
 	for {
 		c.s.mu.Lock()
 		seq, status, gone, changed := p.seq, p.status(), p.closed || p.agent == "", c.s.changed
+		if c.s.profile >= 22 {
+			seq = max(p.active, before)
+		}
 		c.s.mu.Unlock()
 		switch {
 		case gone:
@@ -301,6 +305,8 @@ func (c *conn) until(p *Pane, q untilParams) (any, *Error) {
 	}
 	timeout := c.s.timeout(q.TimeoutMS)
 	c.s.mu.Lock()
+	c.s.waiting++
+	defer c.s.leave()
 	id, last, first := p.id, p.seq, true
 	for {
 		look := first || p.seq != last || c.s.profile >= 22
@@ -310,8 +316,9 @@ func (c *conn) until(p *Pane, q untilParams) (any, *Error) {
 			c.s.mu.Unlock()
 			return nil, errorf("agent_not_running", "agent in pane %s is not running", id)
 		case look && slices.Contains(q.Until, statusWord(p.status())):
-			defer c.s.mu.Unlock()
-			return answer("agent_info", "agent", c.s.agentInfo(p)), nil
+			info := c.s.agentInfo(p)
+			c.s.mu.Unlock()
+			return answer("agent_info", "agent", info), nil
 		}
 		changed := c.s.changed
 		c.s.mu.Unlock()
@@ -324,6 +331,20 @@ func (c *conn) until(p *Pane, q untilParams) (any, *Error) {
 		}
 		c.s.mu.Lock()
 	}
+}
+
+// Waiting is how many clients agent.wait and waiting prompts keep until an agent has one of their statuses. Each of them has
+// looked once.
+func (s *Server) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting
+}
+
+func (s *Server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting--
 }
 
 // timeout is the channel of a request's timeout_ms; without one it never fires.

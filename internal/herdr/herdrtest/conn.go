@@ -84,6 +84,7 @@ func (c *conn) serve() {
 	c.id = req.ID
 	if req.Method != "" {
 		c.s.remember(req)
+		c.s.judge(req)
 		c.fault = c.s.meet(req)
 	}
 	if !c.s.wait(c.ctx) || !c.delayed() {

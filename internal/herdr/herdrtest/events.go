@@ -150,7 +150,6 @@ func (s *Server) paneFeed(f *feed) (e *Error) {
 		if f.sub.Match == nil {
 			return errorf("invalid_request", "invalid request: missing field `match`")
 		}
-		s.judge(f.pane, f.sub.Source)
 		f.match, e = f.sub.Match.compile()
 	}
 	return e

@@ -157,12 +157,20 @@ func TestAStreamThatFellBehindLosesEventsOrEnds(t *testing.T) {
 		for range 600 {
 			p.Focus()
 		}
-		r := c.line()
-		if told {
-			want(t, "the end", parse(t, r).code(), "events_lost")
-			want(t, "after it", c.line(), "")
-		} else if !strings.Contains(r, "pane_focused") {
-			t.Errorf("after a loss came %q, want the next event", r)
+		var last string
+		lines := 0
+		for range 512 {
+			line := c.line()
+			if line == "" {
+				break
+			}
+			last = line
+			if lines++; !told && lines == 3 {
+				break
+			}
+		}
+		if ended := strings.Contains(last, "events_lost"); ended != told || last == "" {
+			t.Errorf("after a loss came, last, %q; want an end with events_lost: %v", last, told)
 		}
 	}
 }
@@ -171,11 +179,11 @@ func TestEachSubscriptionSendsOneEventATick(t *testing.T) {
 	srv := herdrtest.New(t, herdrtest.Options{Profile: 22})
 	p := srv.Agent(herdrtest.Agent{})
 	c := stream(t, srv, `{"type":"pane.focused"},`+statusOf(p, ""))
+	began := time.Now()
 	for range 4 {
 		p.Focus()
 	}
 	p.Working()
-	began := time.Now()
 	for range 5 { // four of one subscription, one of the other
 		c.event()
 	}

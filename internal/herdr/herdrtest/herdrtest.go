@@ -101,6 +101,7 @@ type Server struct {
 	faults   []*Fault
 	cli      string // directory of the command herdr
 	requests []Request
+	waiting  int
 }
 
 // counters never go back: closed ids are not used again.

@@ -56,6 +56,7 @@ type Pane struct {
 	since      time.Time
 	seen       bool
 	seq        uint64
+	active     uint64 // the sequence of its last work or dialog
 	pending    bool
 	ready      bool
 	hook       bool // an integration has the authority, not the screen
@@ -306,6 +307,9 @@ func (s *Server) setRaw(p *Pane, raw string) {
 	s.counts.seq++
 	p.seq = s.counts.seq
 	p.seen = raw != Idle || s.inView(p)
+	if raw == Working || raw == Blocked {
+		p.active = p.seq
+	}
 	if raw != Unknown {
 		p.pending = false
 	}

@@ -134,7 +134,8 @@ func (p *Pane) Idle()    { p.Set(Idle) }
 func (p *Pane) Blocked() { p.Set(Blocked) }
 func (p *Pane) Unknown() { p.Set(Unknown) }
 
-// Set moves the agent's own state to one of those. The same state again changes nothing, the sequence neither.
+// Set moves the agent's own state to one of those. The same state again changes nothing, the sequence neither. A script that
+// runs goes on: Run() without steps ends it.
 func (p *Pane) Set(state string) {
 	p.s.t.Helper()
 	if !slices.Contains([]string{Idle, Working, Blocked, Unknown}, state) {
@@ -311,19 +312,20 @@ func (p *Pane) Keys() []string {
 // submit is the Enter behind a text: the agent takes it, and answers as its script says. Without the lock held.
 func (p *Pane) submit(text string) *Error {
 	unlock := p.lock()
-	if p.closed {
-		unlock()
-		return errorf("agent_prompt_failed", "pane %s is closed", p.id)
-	}
-	p.prompts = append(p.prompts, Prompt{Text: text, At: time.Now()})
-	answer, backing := p.onPrompt, p.backing
-	p.s.notify()
+	closed, answer, backing := p.closed, p.onPrompt, p.backing
 	unlock()
+	if closed {
+		return errorf("agent_prompt_failed", "pane %s is closed", p.ID)
+	}
 	if backing != nil && backing.Prompt != nil {
 		if err := backing.Prompt(text); err != nil {
 			return errorf("agent_prompt_failed", "%v", err)
 		}
 	}
+	unlock = p.lock()
+	p.prompts = append(p.prompts, Prompt{Text: text, At: time.Now()})
+	p.s.notify()
+	unlock()
 	steps := []Step{{State: Working}}
 	switch {
 	case answer != nil:

@@ -143,8 +143,7 @@ func TestAWaitDoesNotNoticeThatAnEndWasSeen(t *testing.T) {
 		p := srv.Agent(herdrtest.Agent{Unseen: true})
 		c := dial(t, srv)
 		c.put(request("agent.wait", fmt.Sprintf(`{"target":%q,"until":["idle"],"timeout_ms":1500}`, p.ID)))
-		soon(t, srv, func() bool { return len(srv.Requests("agent.wait")) == 1 })
-		time.Sleep(200 * time.Millisecond) // the wait has looked once
+		soon(t, srv, func() bool { return srv.Waiting() == 1 })
 		p.Focus()
 		srv.Agent(herdrtest.Agent{}) // what happens elsewhere does not make it look again
 		want(t, fmt.Sprintf("code of protocol %d", protocol), parse(t, c.line()).code(), code)
@@ -257,4 +256,14 @@ func TestADeliveryThatFailsBehindThePaneIsTold(t *testing.T) {
 	refused(t, srv, "agent.prompt", prompting(p, "x", ""), "agent_prompt_failed")
 	refused(t, srv, "agent.send_keys", fmt.Sprintf(`{"target":%q,"keys":["Enter"]}`, p.ID), "agent_send_keys_failed")
 	refused(t, srv, "pane.send_keys", fmt.Sprintf(`{"pane_id":%q,"keys":["Enter"]}`, p.ID), "pane_send_failed")
+}
+
+func TestFromProtocol22AWaitingPromptNeedsWorkOrADialog(t *testing.T) {
+	for protocol, code := range map[int]string{20: "", 22: "agent_prompt_stalled"} {
+		srv := start(t, protocol)
+		p := srv.Agent(herdrtest.Agent{State: herdrtest.Unknown, Beside: srv.Root()})
+		p.OnPrompt(func(*herdrtest.Pane, string) []herdrtest.Step { return []herdrtest.Step{{State: herdrtest.Idle}} })
+		r := ask(t, srv, "agent.prompt", prompting(p, "x", `{"until":["idle"]}`))
+		want(t, "code", r.code(), code)
+	}
 }

@@ -55,6 +55,19 @@ func TestAReadThatScrollsTheUsersScreenFailsTheTest(t *testing.T) {
 	}
 }
 
+func TestAForbiddenReadFailsTheTestThoughAFaultMeetsIt(t *testing.T) {
+	rec := &recorder{TB: t}
+	srv := start(rec, 20)
+	srv.Inject(herdrtest.Fault{Drop: true, Unserved: true})
+	p := srv.Agent(herdrtest.Agent{Name: "a"})
+	raw(t, srv, request("pane.read", reading(p, "recent")))
+	p.Working()
+	raw(t, srv, request("agent.read", `{"target":"a","source":"detection"}`))
+	raw(t, srv, request("events.subscribe", `{"subscriptions":[{"type":"pane.output_matched","pane_id":"w1:p2","source":"recent",`+
+		`"match":{"type":"substring","value":"x"}}]}`))
+	want(t, "complaints", len(rec.complaints()), 3)
+}
+
 func TestAReadJustAfterTheAgentBeganIsForgivenWhereTheTestSaysSo(t *testing.T) {
 	rec := &recorder{TB: t}
 	srv := herdrtest.New(rec, herdrtest.Options{ReadGrace: time.Hour})

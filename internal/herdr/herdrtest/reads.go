@@ -1,7 +1,9 @@
 package herdrtest
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -47,13 +49,11 @@ func (c *conn) readPane(q readParams) (any, *Error) {
 func (c *conn) readAgent(q agentReadParams) (any, *Error) {
 	c.s.mu.Lock()
 	p, e := c.s.target(q.Target)
-	deep := strings.HasPrefix(string(q.Source), "recent")
 	switch {
 	case e != nil:
 	case p.agent == "" || p.pending:
 		e = errorf("agent_launch_pending", "agent %s is still starting", q.Target)
-	case deep && p.raw == Working:
-		c.s.judge(p, q.Source)
+	case deep(string(q.Source)) && p.raw == Working:
 		e = errorf("agent_not_idle", "agent %s is working; a deep read would disturb it", q.Target)
 	}
 	c.s.mu.Unlock()
@@ -71,21 +71,36 @@ func (c *conn) read(p *Pane, q readParams) (any, *Error) {
 	c.s.refresh(p)
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	c.s.judge(p, q.Source)
 	return answer("pane_read", "read", c.s.readOf(p, q)), nil
 }
 
-// judge fails the test whose client reads what would scroll the user's screen. The caller holds the lock.
-func (s *Server) judge(p *Pane, source sourceWord) {
+// deep says whether herdr scrolls for reads of the source.
+func deep(source string) bool { return strings.HasPrefix(source, "recent") }
+
+// judge fails the test whose client asks for what would scroll the user's screen, whether it gets it or not.
+func (s *Server) judge(r Request) {
 	if s.o.AnyRead {
 		return
 	}
-	if strings.HasPrefix(string(source), "recent") {
-		s.t.Errorf("herdrtest: pane %s was read from %s, which scrolls the user's screen", p.id, source)
+	if r.Method == "events.subscribe" && strings.Contains(string(r.Params), `"recent`) {
+		s.t.Errorf("herdrtest: a subscription reads a recent source again and again: %s", clip(r.Params))
 	}
-	if p.agent != "" && p.raw == Working && time.Since(p.since) >= s.o.ReadGrace {
-		s.t.Errorf("herdrtest: pane %s was read from %s while its agent works, for %v already",
-			p.id, source, time.Since(p.since).Round(time.Millisecond))
+	if !slices.Contains([]string{"pane.read", "agent.read", "pane.wait_for_output"}, r.Method) {
+		return
+	}
+	name, source := cmp.Or(r.Param("pane_id"), r.Param("target")), r.Param("source")
+	if deep(source) {
+		s.t.Errorf("herdrtest: %s was read from %s, which scrolls the user's screen", name, source)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.panes {
+		if p.raw != Working || p.id != name && p.name != name && !slices.Contains(p.aliases, name) {
+			continue
+		}
+		if busy := time.Since(p.since); busy >= s.o.ReadGrace {
+			s.t.Errorf("herdrtest: %s was read from %s while its agent works, for %v already", name, source, busy.Round(time.Millisecond))
+		}
 	}
 }
 
@@ -112,7 +127,7 @@ func (s *Server) readOf(p *Pane, q readParams) read {
 		text = plain(text)
 	}
 	most := 0 // the whole
-	if strings.HasPrefix(string(q.Source), "recent") {
+	if deep(string(q.Source)) {
 		most = 80
 	}
 	if q.Lines != nil {
@@ -198,9 +213,6 @@ func (c *conn) waitForOutput(q outputParams) (any, *Error) {
 	}
 	c.s.mu.Lock()
 	p, e := c.s.pane(q.PaneID)
-	if e == nil {
-		c.s.judge(p, q.Source)
-	}
 	c.s.mu.Unlock()
 	if e != nil {
 		return nil, e

@@ -41,8 +41,11 @@ func (p *Pane) OnPrompt(answer func(p *Pane, text string) []Step) {
 // Run makes the agent go through the steps, instead of what it was at. It returns at once; a first step without After has then
 // been done.
 func (p *Pane) Run(steps ...Step) {
+	unlock := p.lock()
+	p.run(nil)
+	unlock()
 	for len(steps) > 0 && steps[0].After <= 0 {
-		p.take(steps[0])
+		p.take(steps[0], nil)
 		steps = steps[1:]
 	}
 	defer p.lock()()
@@ -62,22 +65,20 @@ func (p *Pane) run(steps []Step) {
 	p.s.work.Go(func() {
 		defer cancel()
 		for _, step := range steps {
-			if !p.s.sleep(ctx, step.After) || !p.current(own) {
+			if !p.s.sleep(ctx, step.After) || !p.take(step, own) {
 				return
 			}
-			p.take(step)
 		}
 	})
 }
 
-// current says whether the script has not been replaced meanwhile.
-func (p *Pane) current(own *script) bool {
-	defer p.lock()()
-	return p.script == own
-}
-
-func (p *Pane) take(step Step) {
+// take does a step; false when the script that it belongs to has been replaced meanwhile.
+func (p *Pane) take(step Step, of *script) bool {
 	unlock := p.lock()
+	if p.script != of {
+		unlock()
+		return false
+	}
 	if step.Screen != "" {
 		p.show(step.Screen)
 	}
@@ -91,6 +92,7 @@ func (p *Pane) take(step Step) {
 	if step.Do != nil {
 		step.Do(p)
 	}
+	return true
 }
 
 // script is a run of steps that can be stopped.
