@@ -22,9 +22,6 @@ type conn struct {
 
 // dial connects, and from then on the end of ctx fails every read and write at once, as the deadline does.
 func dial(ctx context.Context, path string, deadline time.Time) (*conn, error) {
-	if until, ok := ctx.Deadline(); ok && until.Before(deadline) {
-		deadline = until
-	}
 	fd, err := connect(ctx, path, deadline)
 	if err != nil {
 		return nil, err

@@ -5,61 +5,24 @@ import (
 	"context"
 	"encoding/json"
 	"net"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"vx/internal/herdr/herdrtest/schema"
 )
-
-// fixture is a line of an exchange with herdr, with its kind in the schema.
-type fixture struct{ kind, line string }
-
-func fixtures(t *testing.T) []fixture {
-	t.Helper()
-	data, err := os.ReadFile("testdata/fixtures.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []fixture
-	for line := range strings.Lines(string(data)) {
-		kind, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
-		if !ok {
-			t.Fatalf("fixture without a kind: %q", line)
-		}
-		all = append(all, fixture{kind, rest})
-	}
-	return all
-}
 
 // fixed is the fixture of the kind with the id.
 func fixed(t *testing.T, kind, id string) string {
 	t.Helper()
-	for _, f := range fixtures(t) {
-		if f.kind == kind && strings.HasPrefix(f.line, `{"id":"`+id+`"`) {
-			return f.line
+	for k, line := range schema.Fixtures() {
+		if k == kind && strings.HasPrefix(string(line), `{"id":"`+id+`"`) {
+			return string(line)
 		}
 	}
 	t.Fatalf("no %s %s among the fixtures", kind, id)
 	return ""
-}
-
-func TestTheFixturesAreWhatTheSchemaSays(t *testing.T) {
-	for _, f := range fixtures(t) {
-		valid(t, f.kind, []byte(f.line))
-	}
-}
-
-func TestTheSchemaRefusesWhatHerdrWould(t *testing.T) {
-	for _, line := range []string{
-		`{"id":"1","method":"agent.list"}`,
-		`{"id":1,"method":"ping","params":{}}`,
-		`{"id":"1","method":"agent.send","params":{"target":"w1:p1","text":"x"}}`,
-	} {
-		if validate(t, "request", []byte(line)) == nil {
-			t.Errorf("the schema has nothing against %s", line)
-		}
-	}
 }
 
 var fixedAgent = Agent{

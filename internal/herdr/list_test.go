@@ -85,10 +85,11 @@ func TestNoPartOfAListIsTakenForAList(t *testing.T) {
 // Agents that are as they were are not decoded again; that must never show.
 func TestAListDoesNotDependOnTheOneBefore(t *testing.T) {
 	a, b, c := `{"pane_id":"a","name":"x"}`, `{"pane_id":"b"}`, `{"pane_id":"c","agent_status":"idle"}`
+	long := `{"pane_id":"b","cwd":"/` + strings.Repeat("x", 300) + `"}`
 	a2, b2 := `{"pane_id":"a","name":"xy"}`, `{"pane_id":"b","new":1}`
 	lists := [][]byte{
 		listLine(), listLine(a), listLine(a, b, c), listLine(a, b), listLine(b, a, c), listLine(a2, b, c), listLine(a, b2, c),
-		listLine(a, b, c, a), listLine(c), listLine(a, " "+b, c), bytes.ReplaceAll(listLine(a, b, c), []byte(","), []byte(" , ")),
+		listLine(a, b, c, a), listLine(c), listLine(a, long), listLine(long, c), listLine(a, " "+b, c), bytes.ReplaceAll(listLine(a, b, c), []byte(","), []byte(" , ")),
 	}
 	for _, before := range lists {
 		for _, now := range lists {

@@ -2,7 +2,6 @@ package herdr
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"net"
 	"os"
@@ -12,55 +11,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"vx/internal/herdr/herdrtest/schema"
 )
 
 // patient is longer than anything here takes on a machine that is busy with other things.
 const patient = 30 * time.Second
 
-// schema is herdr's own, of protocol 20, by the kinds of lines in it.
-var schema = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
-	f, err := os.Open("testdata/herdr-api.schema.json")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	doc, err := jsonschema.UnmarshalJSON(f)
-	if err != nil {
-		return nil, err
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("herdr.json", doc); err != nil {
-		return nil, err
-	}
-	kinds := map[string]*jsonschema.Schema{}
-	for _, kind := range []string{"request", "success_response", "error_response", "event", "subscription_event"} {
-		if kinds[kind], err = c.Compile("herdr.json#/schemas/" + kind); err != nil {
-			return nil, err
-		}
-	}
-	return kinds, nil
-})
-
-// valid checks a line against the schema of its kind.
+// valid checks a line against herdr's own schema.
 func valid(t *testing.T, kind string, line []byte) {
 	t.Helper()
-	if err := validate(t, kind, line); err != nil {
+	if err := schema.Validate(kind, line); err != nil {
 		t.Errorf("%s %s: %v", kind, line, err)
 	}
-}
-
-func validate(t *testing.T, kind string, line []byte) error {
-	t.Helper()
-	kinds, err := schema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
-	if err != nil {
-		return err
-	}
-	return kinds[kind].Validate(value)
 }
 
 // shortDir is a directory whose path leaves room for a socket's name.

@@ -3,6 +3,7 @@ package herdr
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"vx/internal/herdr/herdrtest/schema"
 )
 
 const ack = `{"id":"?","result":{"type":"subscription_started"}}`
@@ -54,9 +57,9 @@ func TestASubscriptionNamesThePanesAndWhatHappensToPanes(t *testing.T) {
 // The events of the fixtures, in both forms, and those that come with them, all in one packet with the acknowledgement.
 func TestEventsOfBothFormsAreRead(t *testing.T) {
 	var all []string
-	for _, f := range fixtures(t) {
-		if f.kind == "event" || f.kind == "subscription_event" {
-			all = append(all, f.line)
+	for kind, line := range schema.Fixtures() {
+		if kind == "event" || kind == "subscription_event" {
+			all = append(all, string(line))
 		}
 	}
 	moved := `{"event":"pane_moved","data":{"type":"pane_moved","previous_pane_id":"w1:p2","previous_workspace_id":"w1","previous_tab_id":"w1:t1","pane":` + paneAnswer + `}}`
@@ -96,6 +99,27 @@ func TestEventsOfBothFormsAreRead(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// More events than the buffer holds, with a line among them that is larger than it.
+func TestEventsKeepTheirOrderHoweverManyCome(t *testing.T) {
+	const n = 3000
+	s := subscribed(t, func(conn net.Conn) {
+		var all strings.Builder
+		for i := range n {
+			long := ""
+			if i == n/2 {
+				long = strings.Repeat("x", 5*firstBuf)
+			}
+			fmt.Fprintf(&all, `{"event":"pane_closed","data":{"type":"pane_closed","pane_id":"w1:p%d","x":"%s"}}`+"\n", i, long)
+		}
+		io.WriteString(conn, all.String())
+	})
+	for i := range n {
+		if e, err := s.Next(); err != nil || e.PaneID != fmt.Sprintf("w1:p%d", i) {
+			t.Fatalf("event %d is %+v, %v", i, e, err)
+		}
 	}
 }
 
