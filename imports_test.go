@@ -34,6 +34,7 @@ var imports = map[string][]string{
 	"internal/wake":   {"internal/awaiter"},
 
 	"internal/awaiter":  nil,
+	"internal/camp":     nil,
 	"internal/daemon":   nil,
 	"internal/herdr":    nil,
 	"internal/screen":   nil,
