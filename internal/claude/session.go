@@ -23,6 +23,11 @@ type Session struct {
 	Version   string
 	Kind      string
 	Entry     string // entrypoint
+	Name      string // given with --name, else made up by the client
+	Waiting   string // with status waiting: what for ("permission prompt", "dialog open", …)
+	// Changed is when the status changed last; zero where the version does not say. The record is written at changes
+	// only, so an old one is not stale.
+	Changed time.Time
 }
 
 // SessionOf is the session record of a live process; ok is false when there is none or it names another process.
@@ -31,8 +36,18 @@ func SessionOf(id proc.ID) (s Session, ok bool) {
 	if err != nil || id.PID <= 0 {
 		return Session{}, false
 	}
-	return readSession(filepath.Join(dir, "sessions", strconv.Itoa(id.PID)+".json"), id)
+	if s, ok := SessionAt(filepath.Join(dir, "sessions", recordName(id.PID)), id); ok {
+		return s, true
+	}
+	// It may have been started with a configuration directory of its own.
+	own := configDirOf(id)
+	if own == "" || own == dir {
+		return Session{}, false
+	}
+	return SessionAt(filepath.Join(own, "sessions", recordName(id.PID)), id)
 }
+
+func recordName(pid int) string { return strconv.Itoa(pid) + ".json" }
 
 // Sessions are the records whose processes are alive. A record that does not parse is left out.
 func Sessions() []Session {
@@ -50,7 +65,7 @@ func Sessions() []Session {
 		if !ok {
 			continue
 		}
-		if s, ok := readSession(filepath.Join(dir, "sessions", e.Name()), id); ok {
+		if s, ok := SessionAt(filepath.Join(dir, "sessions", e.Name()), id); ok {
 			all = append(all, s)
 		}
 	}
@@ -72,23 +87,51 @@ func processOf(name string) (proc.ID, bool) {
 // maxRecord is far above what a session record holds (about 1 KB).
 const maxRecord = 1 << 20
 
-// readSession reads the record and compares its process with id: a client that was killed leaves its record, and the pid
-// may be another's now.
-func readSession(path string, id proc.ID) (Session, bool) {
+// SessionAt reads the record at a path and compares its process with id: a client that was killed leaves its record, and
+// the pid may be another's now. What a later version writes in another form is left out, but for what names the process.
+func SessionAt(path string, id proc.ID) (Session, bool) {
 	var r struct {
-		PID        int    `json:"pid"`
-		ProcStart  string `json:"procStart"`
-		SessionID  string `json:"sessionId"`
-		Dir        string `json:"cwd"`
-		Status     string `json:"status"`
-		Version    string `json:"version"`
-		Kind       string `json:"kind"`
-		Entrypoint string `json:"entrypoint"`
+		PID       int    `json:"pid"`
+		ProcStart string `json:"procStart"`
+		SessionID word   `json:"sessionId"`
+		Dir       word   `json:"cwd"`
+		Status    word   `json:"status"`
+		Version   word   `json:"version"`
+		Kind      word   `json:"kind"`
+		Entry     word   `json:"entrypoint"`
+		Name      word   `json:"name"`
+		Waiting   word   `json:"waitingFor"`
+		Changed   millis `json:"statusUpdatedAt"`
 	}
 	if !readRecord(path, &r) || r.PID != id.PID || !startedAt(id, r.ProcStart) {
 		return Session{}, false
 	}
-	return Session{id, r.SessionID, r.Dir, r.Status, r.Version, r.Kind, r.Entrypoint}, true
+	return Session{
+		Process: id, SessionID: string(r.SessionID), Dir: string(r.Dir), Status: string(r.Status), Version: string(r.Version),
+		Kind: string(r.Kind), Entry: string(r.Entry), Name: string(r.Name), Waiting: string(r.Waiting), Changed: time.Time(r.Changed),
+	}, true
+}
+
+// word is a string; what is none is "".
+type word string
+
+func (w *word) UnmarshalJSON(data []byte) error {
+	var s string
+	if json.Unmarshal(data, &s) == nil {
+		*w = word(s)
+	}
+	return nil
+}
+
+// millis is a time in milliseconds since 1970; what is none is the zero time.
+type millis time.Time
+
+func (m *millis) UnmarshalJSON(data []byte) error {
+	var ms int64
+	if json.Unmarshal(data, &ms) == nil && ms > 0 {
+		*m = millis(time.UnixMilli(ms))
+	}
+	return nil
 }
 
 // readRecord decodes a session record. The client rewrites it in place, so what does not parse is read again.

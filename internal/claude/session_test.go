@@ -6,7 +6,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -77,7 +79,7 @@ func TestTheSessionOfALiveProcess(t *testing.T) {
 		t.Fatalf("no record yet: %+v", s)
 	}
 	writeFile(t, path, record(id, "one"))
-	want := Session{id, "one", "/home/u/shop", "idle", "2.1.332", "interactive", "cli"}
+	want := Session{Process: id, SessionID: "one", Dir: "/home/u/shop", Status: "idle", Version: "2.1.332", Kind: "interactive", Entry: "cli"}
 	if s, ok := SessionOf(id); !ok || s != want {
 		t.Errorf("%+v, %v, want %+v", s, ok, want)
 	}
@@ -104,6 +106,28 @@ func TestTheSessionOfALiveProcess(t *testing.T) {
 	}
 	if s, ok := SessionOf(id); ok {
 		t.Errorf("a FIFO: %+v", s)
+	}
+}
+
+func TestASessionSaysWhatItWaitsForAndSinceWhen(t *testing.T) {
+	dir, id := config(t), other(t)
+	path := filepath.Join(dir, "sessions", recordName(id.PID))
+	with := func(more string) Session {
+		t.Helper()
+		writeFile(t, path, strings.Replace(record(id, "one"), `"status":"idle"`, more, 1))
+		s, ok := SessionOf(id)
+		if !ok {
+			t.Fatalf("no record with %s", more)
+		}
+		return s
+	}
+	s := with(`"status":"waiting","waitingFor":"permission prompt","name":"fix","statusUpdatedAt":1796060908184`)
+	if s.Status != "waiting" || s.Waiting != "permission prompt" || s.Name != "fix" || !s.Changed.Equal(time.UnixMilli(1796060908184)) {
+		t.Errorf("%+v", s)
+	}
+	s = with(`"status":{"of":"tomorrow"},"waitingFor":[],"name":7,"statusUpdatedAt":"yesterday"`)
+	if s.Status != "" || s.Waiting != "" || s.Name != "" || !s.Changed.IsZero() || s.SessionID != "one" {
+		t.Errorf("%+v", s)
 	}
 }
 
