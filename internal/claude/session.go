@@ -75,13 +75,19 @@ func Sessions() []Session {
 // processOf is the live process whose session record has this name. Other files in the directory hold secrets
 // (<pid>.<hex>.key) and are none of our business.
 func processOf(name string) (proc.ID, bool) {
-	digits, ok := strings.CutSuffix(name, ".json")
-	pid, err := strconv.Atoi(digits)
-	if !ok || err != nil || strconv.Itoa(pid) != digits {
+	pid, ok := pidOf(name)
+	if !ok {
 		return proc.ID{}, false
 	}
 	id, err := proc.Find(pid)
 	return id, err == nil
+}
+
+// pidOf is the pid in the name of a session record.
+func pidOf(name string) (int, bool) {
+	digits, ok := strings.CutSuffix(name, ".json")
+	pid, err := strconv.Atoi(digits)
+	return pid, ok && err == nil && strconv.Itoa(pid) == digits
 }
 
 // maxRecord is far above what a session record holds (about 1 KB).
