@@ -25,6 +25,11 @@ const (
 	defaultStartMS = 30_000
 )
 
+// patience is how long the server bears with a client, which is no faster in a fast fake: a second at least.
+func (s *Server) patience(d time.Duration) time.Time {
+	return time.Now().Add(max(s.after(d), min(d, time.Second)))
+}
+
 // Request is what a client asked.
 type Request struct {
 	ID     string
@@ -107,7 +112,7 @@ func (c *conn) serve() {
 // readLine takes what arrives until a line is whole. As herdr it looks again only every 100 ms while nothing more is there, so
 // that a line in two writes costs a tick. No line and no error: the client left.
 func (c *conn) readLine() ([]byte, *Error) {
-	c.SetReadDeadline(time.Now().Add(c.s.after(requestTime)))
+	c.SetReadDeadline(c.s.patience(requestTime))
 	var line []byte
 	buf := make([]byte, 64<<10)
 	for {
@@ -211,7 +216,7 @@ func (s *Server) older(line []byte) bool {
 
 // put writes bytes as one packet.
 func (c *conn) put(b []byte) bool {
-	c.SetWriteDeadline(time.Now().Add(c.s.after(sendTime)))
+	c.SetWriteDeadline(c.s.patience(sendTime))
 	_, err := c.Write(b)
 	return err == nil
 }

@@ -43,8 +43,9 @@ type Options struct {
 	Profile int    // the protocol that it speaks: 17, 19, 20 or 22; 0 is 20
 	Version string // what ping calls it; "" is the first release with that protocol
 
-	// Speed makes the fake's time run that many times faster: its ticks, debounces, startup graces, its limits, the timeout_ms
-	// of a request and the After of a step. 0 is 1. Delays of faults are real time.
+	// Speed makes the fake's time run that many times faster: its ticks, debounces and startup graces, the timeout_ms of a
+	// request and the After of a step. 0 is 1. The delay of a fault is real time, and a client has a second at least for its
+	// request and for taking a line.
 	Speed float64
 
 	// Validate is asked about each line in both directions; schema.Validate is meant for it. The kind is request,
