@@ -21,6 +21,7 @@ func (d *doctorCommand) Run(ctx context.Context, std stdio) error {
 		return err
 	}
 	patient := doctor.Meet(root)
+	patient.Version = thisBuild().Version
 	checks := doctor.Checks
 	if d.Probe {
 		checks = append(checks[:len(checks):len(checks)], doctor.Probes...)

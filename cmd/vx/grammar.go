@@ -38,9 +38,12 @@ type grammar struct {
 	} `cmd:"" group:"house" help:"List, move and forget projects."`
 	GC       gcCommand `cmd:"" name:"gc" group:"house" help:"Remove what has been of no more use for long."`
 	Sentinel struct {
-		Await sentinelAwait `cmd:"" help:"Wait for news, print it, and so start the agent's next turn."`
-		Drain sentinelDrain `cmd:"" help:"Print the news there is now, or nothing."`
-	} `cmd:"" group:"house" help:"What the Stop hook runs."`
+		Await  sentinelAwait  `cmd:"" help:"Wait for news, print it, and so start the next turn."`
+		Drain  sentinelDrain  `cmd:"" help:"Print the news there is now, or nothing."`
+		Run    sentinelRun    `cmd:"" default:"1" help:"Be the sentinel, in the foreground: vx sentinel."`
+		Stop   sentinelStop   `cmd:"" help:"End the sentinel."`
+		Status sentinelStatus `cmd:"" help:"Show whether the sentinel runs, and which vx it is."`
+	} `cmd:"" group:"house" help:"Watch for all projects; and what the Stop hook runs."`
 	Completion completion `cmd:"" group:"house" help:"Print a completion script for bash, zsh or fish."`
 	Version    version    `cmd:"" group:"house" help:"Print the version."`
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 
+	"vx/internal/daemon"
 	runner "vx/internal/run"
 )
 
@@ -26,10 +27,13 @@ func run(args []string, std stdio) int {
 	if len(args) == 2 && args[0] == "sentinel" && (args[1] == "await" || args[1] == "drain") {
 		return theHook().Main(args[1])
 	}
+	if daemon.Launching() {
+		return daemon.Launch()
+	}
 	if len(args) > 0 && args[0] == runner.MonitorName {
 		return runner.Monitor(args[1:])
 	}
-	if len(args) > 0 && args[0] == "sentinel" && !isTerminal(std.err) {
+	if fromHook(args) && !isTerminal(std.err) {
 		// What a hook prints to stderr can end up in front of the model.
 		std.err = nil
 	}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -31,6 +32,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               homeOfItsOwn,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"comes": comes,
 			"exits": exits,
 			"tidy":  tidy,
 		},
@@ -52,6 +54,21 @@ func homeOfItsOwn(env *testscript.Env) error {
 	}
 	env.Cd = filepath.Join(env.WorkDir, "shop")
 	return nil
+}
+
+// comes is `comes FILE`: it waits for the file.
+func comes(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: comes FILE")
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("%s does not come", args[0])
+		}
+	}
 }
 
 // exits is `exits STATUS PROGRAM ARGUMENT...`: the program is to end with exactly this status.

@@ -3,14 +3,24 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+
 	"vx/hook"
+	"vx/internal/daemon"
 	"vx/internal/proc"
+	"vx/internal/sentinel"
+	"vx/internal/state"
 	"vx/internal/task"
 )
 
-// theHook is what runs inside a harness's hook, with what it asks of tasks.
+// theHook is what runs inside a harness's hook, with what it asks of tasks and the sentinel that it sees to.
 func theHook() hook.Program {
-	return hook.Program{Clock: proc.SinceBoot, News: task.News, Soldier: task.Soldier}
+	return hook.Program{Clock: proc.SinceBoot, News: task.News, Soldier: task.Soldier, Sentinel: daemon.Ensure}
 }
 
 // sentinelAwait and sentinelDrain are in the grammar for help and completion: the hook's own spelling never gets here.
@@ -21,3 +31,130 @@ type (
 
 func (sentinelAwait) Run() error { return exitStatus(theHook().Main("await")) }
 func (sentinelDrain) Run() error { return exitStatus(theHook().Main("drain")) }
+
+// fromHook reports whether a command line may be that of a hook, whose stderr is for deliveries alone: all of `vx sentinel`
+// but what people ask for.
+func fromHook(args []string) bool {
+	return len(args) > 1 && args[0] == "sentinel" && args[1] != "run" && args[1] != "stop" && args[1] != "status"
+}
+
+// sentinelRun is the sentinel itself.
+type sentinelRun struct{}
+
+func (sentinelRun) Run(ctx context.Context, std stdio, dir *state.Dir) (err error) {
+	version := thisBuild().Version
+	held, err := daemon.Claim(dir, version)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.Release()) }()
+	file, err := daemon.OpenLog(dir)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	var out io.Writer = file
+	if isTerminal(std.err) {
+		out = io.MultiWriter(file, std.err)
+	}
+	log := slog.New(slog.NewTextHandler(out, nil)).With("pid", held.Info().PID)
+	log.Info("sentinel starts", "version", version, "path", held.Info().Build.Path)
+	return sentinel.Run(ctx, sentinel.Config{Dir: dir, Log: log, Over: held.Over})
+}
+
+type sentinelStop struct{}
+
+func (sentinelStop) Run(ctx context.Context, std stdio) error {
+	dir, err := state.Look()
+	if err == nil {
+		var info daemon.Info
+		if info, err = daemon.Stop(ctx, dir); err == nil {
+			_, err = fmt.Fprintf(std.out, "stopped the sentinel of process %d; the next await or dispatch starts one again\n", info.PID)
+			return err
+		}
+	}
+	if errors.Is(err, daemon.ErrNone) || errors.Is(err, fs.ErrNotExist) {
+		_, err = fmt.Fprintln(std.out, "no sentinel runs")
+	}
+	return err
+}
+
+type sentinelStatus struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// sentinelReport is what `vx sentinel status` tells.
+type sentinelReport struct {
+	Running  bool `json:"running"`
+	Starting bool `json:"starting"` // it has not said yet who it is
+	*daemon.Info
+	Replaced bool     `json:"replaced"` // its path leads to another program: it is about to end
+	Missing  bool     `json:"missing"`  // its path leads nowhere
+	Failing  *failing `json:"failing,omitempty"`
+}
+
+// failing is a sentinel that does not start.
+type failing struct {
+	Times int    `json:"times"`
+	Next  string `json:"next"` // not before
+	Said  string `json:"said"`
+}
+
+func (s *sentinelStatus) Run(std stdio) error {
+	r, err := lookAtSentinel()
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return std.json(r)
+	}
+	switch {
+	case r.Starting:
+		_, err = fmt.Fprintln(std.out, "running, and has not said yet who it is")
+	case r.Running:
+		_, err = fmt.Fprintf(std.out, "running: process %d, since %s, vx %s, %s%s\n",
+			r.PID, clock(r.Since), printable(r.Build.Version), printable(r.Build.Path), r.fate())
+	case r.Failing != nil:
+		_, err = fmt.Fprintf(std.out, "not running, and does not start; tried in a row: %d, next not before %s: %s\n",
+			r.Failing.Times, r.Failing.Next, printable(r.Failing.Said))
+	default:
+		_, err = fmt.Fprintln(std.out, "not running")
+	}
+	return err
+}
+
+func lookAtSentinel() (sentinelReport, error) {
+	var r sentinelReport
+	dir, err := state.Look()
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	info, running, err := daemon.Look(dir)
+	if err != nil {
+		return r, err
+	}
+	r.Running = running
+	switch f := daemon.Failed(dir); {
+	case running && info.PID == 0:
+		r.Starting = true
+	case running:
+		r.Info, r.Replaced, r.Missing = &info, info.Replaced(), info.Missing()
+	case f != nil:
+		r.Failing = &failing{f.Times, clock(f.Next), f.Said}
+	}
+	return r, nil
+}
+
+// fate is what is about to become of a sentinel.
+func (r sentinelReport) fate() string {
+	switch {
+	case r.Replaced:
+		return ", which is another program now: it ends after its sweep"
+	case r.Missing:
+		return ", which is gone"
+	}
+	return ""
+}

@@ -12,6 +12,7 @@ import (
 
 	"vx/install"
 	"vx/internal/awaiter"
+	"vx/internal/daemon"
 	"vx/internal/proc"
 	"vx/internal/state"
 	"vx/internal/wake"
@@ -19,7 +20,7 @@ import (
 
 type uninstallCommand struct {
 	change
-	Purge bool `name:"purge" help:"End the project's awaits and remove its state too."`
+	Purge bool `name:"purge" help:"End the project's awaits, and the sentinel if it watches for no other, and remove its state too."`
 	place
 }
 
@@ -70,9 +71,12 @@ func (u *uninstallCommand) Run(ctx context.Context, std stdio) error {
 
 // rest is what a project has beside its hook.
 type rest struct {
+	dir      *state.Dir
 	queue    *wake.Queue // nil if nothing is kept of the project
 	holdings wake.Holdings
 	awaits   []awaiter.Entry
+	sentinel *daemon.Info // nil if none runs
+	others   int          // projects that it watches too
 }
 
 func remains(dir *state.Dir, root string) (rest, error) {
@@ -80,9 +84,13 @@ func remains(dir *state.Dir, root string) (rest, error) {
 	if dir == nil || root == "" {
 		return r, nil
 	}
+	r.dir = dir
 	project := dir.Project(root)
 	var err error
 	if r.awaits, _, err = awaiter.Look(dir, project); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
+	if err := r.lookAtSentinel(dir, root); err != nil {
 		return r, err
 	}
 	if _, err := os.Lstat(project.Dir); errors.Is(err, fs.ErrNotExist) {
@@ -93,12 +101,37 @@ func remains(dir *state.Dir, root string) (rest, error) {
 	return r, err
 }
 
-func (r rest) any() bool { return r.queue != nil || len(r.awaits) > 0 }
+// lookAtSentinel finds the sentinel, and for how many other projects it watches.
+func (r *rest) lookAtSentinel(dir *state.Dir, root string) error {
+	info, running, err := daemon.Look(dir)
+	if err != nil || !running {
+		return err
+	}
+	r.sentinel = &info
+	known, _ := dir.Projects() // one that cannot be read has nothing to be watched
+	for _, p := range known {
+		if p.Root != root {
+			r.others++
+		}
+	}
+	return nil
+}
+
+func (r rest) any() bool { return r.queue != nil || len(r.awaits) > 0 || r.lastSentinel() }
+
+// lastSentinel reports whether a sentinel runs for this project alone.
+func (r rest) lastSentinel() bool { return r.sentinel != nil && r.others == 0 }
 
 // print names it all. With a command that removes it, that is named too.
 func (r rest) print(std stdio, runs, stands, remove string) {
 	for _, a := range r.awaits {
 		fmt.Fprintf(std.out, "%s the await of process %d; by itself it ends with its session, or 55 minutes after its start\n", runs, a.Process.PID)
+	}
+	switch {
+	case r.lastSentinel():
+		fmt.Fprintf(std.out, "%s the sentinel, process %d\n", runs, r.sentinel.PID)
+	case r.sentinel != nil:
+		fmt.Fprintf(std.out, "still runs: the sentinel, process %d; it watches for other projects too: %d\n", r.sentinel.PID, r.others)
 	}
 	if r.queue == nil {
 		return
@@ -119,6 +152,16 @@ func (r rest) remove(ctx context.Context, std stdio) error {
 			return err
 		}
 		fmt.Fprintf(std.out, "ended the await of process %d\n", a.Process.PID)
+	}
+	// After the awaits, which would start another.
+	if r.lastSentinel() {
+		info, err := daemon.Stop(ctx, r.dir)
+		switch {
+		case err == nil:
+			fmt.Fprintf(std.out, "ended the sentinel, process %d\n", info.PID)
+		case !errors.Is(err, daemon.ErrNone):
+			return err
+		}
 	}
 	if r.queue == nil {
 		return nil

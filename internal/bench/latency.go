@@ -122,6 +122,7 @@ func (b *bench) latency() error {
 func (b *bench) elsewhere(path string, do func() error) (err error) {
 	was, dir := os.Getenv("VEXILLUM_HOME"), b.dir
 	defer func() {
+		b.stopSentinel()
 		b.dir = dir
 		err = errors.Join(err, os.Setenv("VEXILLUM_HOME", was))
 	}()

@@ -12,6 +12,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"vx/internal/daemon"
 
 	"vx/internal/state"
 )
@@ -55,6 +57,17 @@ func (b *bench) stop() {
 	defer b.mu.Unlock()
 	for _, p := range b.started {
 		p.Kill()
+	}
+	b.stopSentinel()
+}
+
+// stopSentinel ends the sentinel that the awaits have started; they have ended themselves.
+func (b *bench) stopSentinel() {
+	if b.dir == nil {
+		return
+	}
+	if _, err := daemon.Stop(context.Background(), b.dir); err != nil && !errors.Is(err, daemon.ErrNone) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
 	}
 }
 
@@ -136,6 +149,7 @@ func run(args []string) int {
 		os.RemoveAll(scratch)
 		os.Exit(1)
 	}()
+	defer b.stopSentinel()
 	if err := b.prepare(scratch); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		return 1

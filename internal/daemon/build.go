@@ -78,7 +78,7 @@ func invoked() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("path of this program: %w", err)
 	}
-	return cwd + "/" + path, nil
+	return cwd + "/" + strings.TrimPrefix(path, "./"), nil
 }
 
 // Replaced reports whether the path of the sentinel leads to another program than the one that it runs. It then ends by

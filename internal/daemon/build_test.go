@@ -112,7 +112,7 @@ func TestTheInvokedPathIsAbsoluteAndNotResolved(t *testing.T) {
 	executable, err := os.Executable()
 	w.must(err)
 	for arg, want := range map[string]string{
-		link: link, "./link": w.home + "/./link", "vx": w.home + "/vx", "no-such-command": executable,
+		link: link, "./link": w.home + "/link", "vx": w.home + "/vx", "no-such-command": executable,
 	} {
 		os.Args[0] = arg
 		if got, err := invoked(); err != nil || got != want {

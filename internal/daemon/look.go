@@ -124,5 +124,7 @@ func (i Info) terminate() error {
 	return h.Signal(int(syscall.SIGTERM))
 }
 
-// isSentinel goes by a command line: the program's name, and that it is to be the sentinel.
-func isSentinel(args []string) bool { return len(args) == 2 && args[1] == command }
+// isSentinel goes by a command line: the program's name, and that it is to be the sentinel. "run" says so too.
+func isSentinel(args []string) bool {
+	return len(args) >= 2 && args[1] == command && (len(args) == 2 || len(args) == 3 && args[2] == "run")
+}

@@ -4,7 +4,8 @@
 //
 // It knows vx only from outside, as a user does: its commands, its exit statuses and what they print. Everything is in a
 // scratch directory with a HOME of its own, and every process is one that it started. Both are gone in the end, also
-// after a failure or a signal; only a crash leaves the directory behind.
+// after a failure or a signal; only a crash leaves the directory behind, without which the sentinel, the one process that
+// the hook starts and leaves running, ends by itself.
 package demo
 
 import (
@@ -61,6 +62,7 @@ func Run(ctx context.Context, vx string, out io.Writer) (err error) {
 	}
 	defer func() {
 		s.hook.kill()
+		s.stopSentinel()
 		if rerr := os.RemoveAll(s.scratch); rerr != nil && err == nil {
 			err = fmt.Errorf("demo: %w", rerr)
 		}

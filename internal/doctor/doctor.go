@@ -59,6 +59,7 @@ var Checks = []Check{
 	{"state directory", directory},
 	{"locks, FIFOs and renames", primitives},
 	{"await", awaits},
+	{"sentinel", sentinel},
 	{"deliveries", deliveries},
 	{"quarantined wakes", quarantined},
 	{"brake", brakes},
@@ -80,6 +81,7 @@ type Patient struct {
 	Project  *state.Project // nil likewise, or where there is no project
 	StateErr error          // why the state directory is not to be used
 	Now      time.Time
+	Version  string // of the program that looks; "" where that is not known
 
 	files   []file
 	fileErr error // why the settings files cannot be named

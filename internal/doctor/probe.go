@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"vx/internal/awaiter"
+	"vx/internal/daemon"
 	"vx/internal/state"
 	"vx/internal/wake"
 )
@@ -64,6 +65,10 @@ func deliver(ctx context.Context, command string) (time.Duration, error) {
 		return 0, fmt.Errorf("scratch project: %w", err)
 	}
 	took, err := play(ctx, command, project)
+	// The hook has seen to it that a sentinel runs in the scratch directory, too.
+	if _, serr := daemon.Stop(context.WithoutCancel(ctx), project.State()); err == nil && !errors.Is(serr, daemon.ErrNone) {
+		err = serr
+	}
 	if log, lerr := readTail(project.State().Join("hook.log")); err != nil && lerr == nil {
 		err = fmt.Errorf("%w; the hook logged %.300q", err, lastLine(log))
 	}

@@ -5,7 +5,9 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vx/internal/daemon"
+	"vx/internal/state"
 )
 
 // fakeKey is approved in the client's own record, by its last 20 characters, so that the client asks no question.
@@ -97,6 +102,7 @@ func (w *world) clean() {
 	for _, p := range processesIn(w.dir) {
 		p.kill(w.dir)
 	}
+	w.stopSentinel()
 	if w.t.Failed() {
 		w.t.Logf("kept %s; the model was told:\n%s", w.dir, w.api.dump())
 		return
@@ -109,6 +115,17 @@ func (w *world) clean() {
 		time.Sleep(50 * time.Millisecond)
 	}
 	w.t.Errorf("%s could not be removed", w.dir)
+}
+
+// stopSentinel ends the sentinel that an await has started; it works in no folder.
+func (w *world) stopSentinel() {
+	dir, err := state.LookAt(w.path("state"))
+	if err == nil {
+		_, err = daemon.Stop(context.Background(), dir)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, daemon.ErrNone) {
+		w.t.Error(err)
+	}
 }
 
 // tmux runs a command of this world's own tmux server and returns what it prints.

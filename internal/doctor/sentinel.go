@@ -1,0 +1,61 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"vx/internal/awaiter"
+	"vx/internal/daemon"
+	"vx/internal/state"
+)
+
+// sentinel looks at the one process that watches for all projects. Whatever is wrong with it, it is enough to end it: who
+// has something to watch starts another.
+func sentinel(_ context.Context, p *Patient) []Result {
+	if p.State == nil {
+		return nil
+	}
+	info, running, err := daemon.Look(p.State)
+	if err != nil {
+		return warning("remove "+state.Quote(p.State.Join("sentinel.json")), "%v", err)
+	}
+	var all []Result
+	for _, id := range daemon.Others(p.State) {
+		all = append(all, warning(replaceable(id.PID), "process %d is one too many: its lock file was removed", id.PID)...)
+	}
+	switch {
+	case !running:
+		return append(all, sentinelGone(p)...)
+	case info.Replaced():
+		all = append(all, warning(replaceable(info.PID), "process %d runs a program that %s is no more", info.PID, home(info.Build.Path))...)
+	case info.Missing():
+		all = append(all, warning(replaceable(info.PID), "process %d runs %s, which is gone", info.PID, home(info.Build.Path))...)
+	case p.Version != "" && info.PID != 0 && info.Build.Version != p.Version:
+		all = append(all, warning(replaceable(info.PID), "process %d is vx %s of %s, and this is vx %s",
+			info.PID, info.Build.Version, home(info.Build.Path), p.Version)...)
+	}
+	if len(all) > 0 {
+		return all
+	}
+	live, _, err := awaiter.Look(p.State, nil)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return failure("look into "+p.State.Awaiters(), "%v", err)
+	}
+	return ok("running, %d sentinel await(s) waiting", len(live))
+}
+
+func replaceable(pid int) string {
+	return fmt.Sprintf("kill %d, and the next dispatch starts a current one", pid)
+}
+
+// sentinelGone says whether a sentinel that does not run is missed.
+func sentinelGone(p *Patient) []Result {
+	if f := daemon.Failed(p.State); f != nil {
+		return warning("see "+home(p.State.Join(daemon.LogName)), "%s; next try not before %s",
+			strings.TrimPrefix(f.Error(), "sentinel: "), p.clock(f.Next))
+	}
+	return ok("not running, nothing to watch")
+}
