@@ -9,7 +9,7 @@ SHORT    ?=
 export FUZZTIME
 
 .DEFAULT_GOAL := help
-.PHONY: help build install demo test race e2e bench torture fuzz lint fmt clean
+.PHONY: help build install demo test race e2e bench screens torture fuzz lint fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ e2e: ## the real Claude Code at its measured versions; needs Linux, tmux, npm
 
 bench: ## speed and memory, as ratios with their yardsticks
 	@go run ./internal/bench
+
+screens: ## what the recorded screens are taken for, as tables; SCREENS=DIR for others of that form
+	@go test -count=1 -v -run '^TestNoScreenThatIsNotIdleIsCalledIdle$$' ./internal/screen
 
 torture: ## kills and failing disks by the thousand; SHORT=1 for a few minutes of it
 	@go run ./internal/torture $(if $(SHORT),-short)

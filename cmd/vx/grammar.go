@@ -44,8 +44,9 @@ type grammar struct {
 		Stop   sentinelStop   `cmd:"" help:"End the sentinel."`
 		Status sentinelStatus `cmd:"" help:"Show whether the sentinel runs, and which vx it is."`
 	} `cmd:"" group:"house" help:"Watch for all projects; and what the Stop hook runs."`
-	Completion completion `cmd:"" group:"house" help:"Print a completion script for bash, zsh or fish."`
-	Version    version    `cmd:"" group:"house" help:"Print the version."`
+	Screen     screenCommand `cmd:"" group:"house" help:"Tell from the text of a pane what the agent in it does."`
+	Completion completion    `cmd:"" group:"house" help:"Print a completion script for bash, zsh or fish."`
+	Version    version       `cmd:"" group:"house" help:"Print the version."`
 }
 
 // execute parses the command line and runs the command. What a command's Run asks for is made when it asks.
