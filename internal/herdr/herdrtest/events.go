@@ -3,7 +3,6 @@ package herdrtest
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 )
@@ -37,13 +36,20 @@ type subscribeParams struct {
 }
 
 type subscription struct {
-	Type      string      `json:"type"`
+	Type      kindWord    `json:"type"`
 	PaneID    string      `json:"pane_id"`
 	Status    *statusWord `json:"agent_status"`
 	Source    sourceWord  `json:"source"`
 	Lines     *int        `json:"lines"`
 	Match     *matcher    `json:"match"`
 	StripANSI *bool       `json:"strip_ansi"`
+}
+
+// kindWord is what can be subscribed to.
+type kindWord string
+
+func (w *kindWord) UnmarshalText(b []byte) error {
+	return word(b, (*string)(w), append(globals(), "pane.agent_status_changed", "pane.output_matched", "pane.scroll_changed")...)
 }
 
 // globals are the subscriptions that concern no pane of their own.
@@ -124,10 +130,7 @@ func (s *Server) feeds(subs []subscription) ([]*feed, *Error) {
 				return nil, e
 			}
 		default:
-			if !slices.Contains(globals(), sub.Type) {
-				return nil, errorf("invalid_request", "invalid request: unknown variant `%s`", sub.Type)
-			}
-			f.kind = strings.Replace(sub.Type, ".", "_", 1)
+			f.kind = strings.Replace(string(sub.Type), ".", "_", 1)
 			if s.profile >= 22 { // before 0.9.0 it begins with all that the ring holds
 				f.at = s.events
 			}

@@ -41,6 +41,7 @@ func TestARequestThatDoesNotParseLosesItsID(t *testing.T) {
 		"wrong type":        `{"id":"1","method":"agent.get","params":{"target":7}}`,
 		"unknown source":    `{"id":"1","method":"pane.read","params":{"pane_id":"w1:p1","source":"recent-unwrapped"}}`,
 		"unknown direction": `{"id":"1","method":"pane.split","params":{"direction":"left"}}`,
+		"unknown event":     `{"id":"1","method":"events.subscribe","params":{"subscriptions":[{"type":"agent.done"}]}}`,
 		"removed method":    `{"id":"1","method":"agent.send","params":{"target":"w1:p1","text":"x"}}`,
 		"no JSON":           `ping`,
 		"empty":             ``,

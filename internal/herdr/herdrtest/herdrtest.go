@@ -14,6 +14,17 @@
 // scrolls the user's screen for such reads. With Options.Validate it fails too when a line in either direction is not in the
 // schema.
 //
+// The test says what herdr concludes of an agent, by Pane.Set and steps; how herdr gets there from screens and processes is not
+// modelled, neither the 700 ms that it may hold an end. Where the description is silent, the fake does the following.
+//
+//   - A request that does not parse, a subscription of an unknown type included, is an invalid_request without its id. So are
+//     one that is too long and one that does not arrive; then the connection is closed.
+//   - A prompt that does not wait stalls from protocol 22 on, where the answer waits for the prompt to be taken, and never before.
+//   - An agent that starts where nobody looks is Done when it is first idle.
+//   - A Restart and a Handoff make a new socket file with a new inode, and the ring of events is empty after them.
+//   - agent.explain tells pane_id, agent, state, authority (screen or hook), visible_idle, and fallback_reason for a guess.
+//   - Ids in the forms of before 0.7.0 are not understood, and process ids are not invented.
+//
 // It is not for programs that people run. It keeps nothing on disk but its socket, which Cleanup removes; a test binary that is
 // killed leaves a directory with a dead socket in the temporary directory.
 package herdrtest

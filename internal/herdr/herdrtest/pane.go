@@ -139,7 +139,8 @@ func (p *Pane) Unknown() { p.Set(Unknown) }
 func (p *Pane) Set(state string) {
 	p.s.t.Helper()
 	if !slices.Contains([]string{Idle, Working, Blocked, Unknown}, state) {
-		p.s.t.Fatalf("herdrtest: %q is no state of an agent", state)
+		p.s.t.Errorf("herdrtest: %q is no state of an agent", state)
+		return
 	}
 	defer p.lock()()
 	p.s.setRaw(p, state)
