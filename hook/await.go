@@ -90,6 +90,7 @@ func (a *await) register() (err error) {
 		Client:  a.client,
 		Session: a.Session,
 		Pane:    a.pane,
+		Socket:  os.Getenv("HERDR_SOCKET_PATH"),
 		Since:   time.Now().UTC(),
 		Harness: a.recipient().Harness,
 	}

@@ -28,7 +28,7 @@ func TestAWakeThatComesIsPrintedAndEndsTheAwaitWithTwo(t *testing.T) {
 	if want, _ := proc.Find(os.Getpid()); e.Client != want {
 		t.Errorf("its client is %v, want %v", e.Client, want)
 	}
-	if e.Session != "s1" || e.Pane != "p1" || e.Harness != "claude" || e.Project != w.project.Root {
+	if e.Session != "s1" || e.Pane != "p1" || e.Socket != "/none.sock" || e.Harness != "claude" || e.Project != w.project.Root {
 		t.Errorf("its record says %+v", e.Record)
 	}
 	w.put("the tests are green")

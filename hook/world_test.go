@@ -65,7 +65,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.env = map[string]string{
 		"HOME": home, "VEXILLUM_HOME": w.dir.Path(), "PATH": "/usr/bin:/bin",
-		"HERDR_WORKSPACE_ID": "w1", "HERDR_PANE_ID": "p1",
+		"HERDR_WORKSPACE_ID": "w1", "HERDR_PANE_ID": "p1", "HERDR_SOCKET_PATH": "/none.sock",
 		"CLAUDE_PROJECT_DIR": w.project.Root, "CLAUDE_CODE_ENTRYPOINT": "cli",
 	}
 	return w

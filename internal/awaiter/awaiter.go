@@ -30,6 +30,7 @@ type Record struct {
 	Harness string    `json:"harness"` // "claude"
 	Session string    `json:"session,omitempty"`
 	Pane    string    `json:"pane,omitempty"`
+	Socket  string    `json:"socket,omitempty"` // of the herdr that the pane is in
 	Since   time.Time `json:"since"`
 	Version string    `json:"version"`
 }
