@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -167,15 +168,16 @@ func TestTroubleIsLoggedOnceAndHoldsUpNoOtherProject(t *testing.T) {
 	dir := openState(t)
 	var log bytes.Buffer
 	h := NewHouse(dir, slog.New(slog.NewTextHandler(&log, nil)))
-	if err := os.MkdirAll(dir.Join("projects", "broken-00000000"), 0o700); err != nil {
-		t.Fatal(err)
+	broken := dir.Project(t.TempDir())
+	err := os.MkdirAll(broken.Dir, 0o700)
+	if err == nil {
+		err = os.WriteFile(broken.Join("project.json"), []byte("{"), 0o600)
 	}
-	bad := dir.Join("projects", "broken-00000000", "project.json")
-	if err := os.WriteFile(bad, []byte("{"), 0o600); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	q := wake.Open(dir.Project(t.TempDir()))
-	_, err := q.Put(t.Context(), wake.Wake{Title: "the deploy"})
+	_, err = q.Put(t.Context(), wake.Wake{Title: "the deploy"})
 	d, cerr := q.Claim(t.Context())
 	if err := errors.Join(err, cerr, d.Close()); err != nil {
 		t.Fatal(err)
@@ -186,14 +188,15 @@ func TestTroubleIsLoggedOnceAndHoldsUpNoOtherProject(t *testing.T) {
 	if n, err := q.Count(); n != 1 || err != nil {
 		t.Errorf("%d wait, %v", n, err)
 	}
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "broken-00000000") {
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, broken.Dir) {
 		t.Errorf("the log says\n%s", got)
 	}
-	if err := os.Remove(bad); err != nil {
+	time.Sleep(coarse + 100*time.Millisecond) // nothing comes or goes in the directory, and what is in it is mended
+	h.Keep(t.Context())
+	if err := os.WriteFile(broken.Join("project.json"), fmt.Appendf(nil, `{"path":%q}`, broken.Root), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	os.Remove(filepath.Dir(bad))
-	if h.Keep(t.Context()); len(h.Projects()) != 1 || len(h.said) != 0 {
+	if h.Keep(t.Context()); len(h.Projects()) != 2 || len(h.said) != 0 {
 		t.Errorf("mended, there are %d projects, and trouble with %v", len(h.Projects()), h.said)
 	}
 }
