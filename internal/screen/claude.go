@@ -19,8 +19,8 @@ var (
 	claudeRunning = pattern(`^  ⎿  (Running|Waiting)…`)
 	claudeStopped = pattern(`^(  ⎿  (Interrupted · What should Claude do|(User r|R)ejected Claude's plan|API Error: )|● API Error: )`)
 
-	claudeMode  = pattern(`^(⏸ (manual|plan) mode|⏵⏵ [a-z ]+) on\b`)
-	claudeTask  = pattern(`^\d+ (shells?|monitors?|background tasks?|[a-z ]*…)$`)
+	claudeMode  = pattern(`^(⏸|⏵⏵) \S.* on\b`)
+	claudeTask  = pattern(`^\d+ ((shell|monitor|background task)s?\b|[a-z ]*…$)`)
 	claudeKnown = pattern(`^(\? for shortcuts|esc to interrupt|[←↓↑] .*|/tasks .*|[Ee]nter to .*|ctrl\+.*|shift\+.*|…|)$`)
 	claudeVim   = pattern(`^-- [A-Z][A-Z ]* -- *`)
 	claudeRow   = pattern(`^ {1,4}(❯ )?[◯○◌] \S`)
@@ -135,7 +135,7 @@ type claudeOwn struct {
 	interrupt bool // a turn runs
 	shortcuts bool // no turn, no shell: the place of both shows the hint for them
 	task      bool // shells or monitors run
-	cut       bool // too narrow to show whether they do
+	cut       bool // too narrow, or too new, to tell whether they do
 	manual    bool // names the default mode, as 2.1.332 does
 	rows      bool // agents are listed
 	sure      bool // if a turn ran, it would say so: no vim mode, no typed text and no status line hides it
@@ -168,7 +168,7 @@ func parseClaudeOwn(line string) claudeOwn {
 		left = left[len(vim):]
 	}
 	own.manual = strings.HasPrefix(left, "⏸ manual mode on")
-	segments := strings.Split(left, " · ")
+	segments, known := strings.Split(left, " · "), true
 	for i, segment := range segments {
 		segment = strings.TrimSpace(segment)
 		switch {
@@ -179,9 +179,12 @@ func parseClaudeOwn(line string) claudeOwn {
 		case claudeTask().MatchString(segment):
 			own.task = true
 		case i == 0 && claudeMode().MatchString(segment), claudeKnown().MatchString(segment):
-		case !claudeMode().MatchString(left):
-			return claudeOwn{}
+		default:
+			known = known && claudeMode().MatchString(left)
 		}
+	}
+	if !known { // a status line, or an own line with something new in it
+		return claudeOwn{cut: own.task || own.interrupt}
 	}
 	last := segments[len(segments)-1]
 	own.cut = strings.HasSuffix(last, "…") && (len(segments) == 1 || last == "…")
