@@ -18,7 +18,7 @@ import (
 	"vx/settings"
 )
 
-// The test binary is vx, as far as the hook goes. Called "away" it starts a process that leaves its group.
+// The test binary is vx, as far as the hook and a sentinel that does nothing go. Called "away" it starts a process that leaves its group.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "away" {
 		away := exec.Command("sleep", "600")
@@ -28,6 +28,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		fmt.Println(away.Process.Pid)
+		os.Exit(0)
+	}
+	if len(os.Args) == 2 && os.Args[1] == "sentinel" {
+		playSentinel()
 		os.Exit(0)
 	}
 	if len(os.Args) == 3 && os.Args[1] == "sentinel" {
