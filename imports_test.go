@@ -42,6 +42,8 @@ var imports = map[string][]string{
 	"internal/task":     {"internal/wake"},
 	"internal/sentinel": {"internal/awaiter", "internal/wake"},
 
+	"internal/commander": {"internal/awaiter", "internal/herdr"},
+
 	// Programs that look at vx from outside.
 	"internal/bench":   anything,
 	"internal/torture": anything,
