@@ -16,7 +16,8 @@ import (
 const graveName = ".forgotten-"
 
 // Forget removes all that is kept of the project. It refuses with a *Refusal while an await or a delivery of it is live,
-// and, unless it is forced, while wakes wait, are unsettled, or there is anything that this build does not know. The
+// while a soldier has a camp in it, and, unless it is forced, while wakes wait, are unsettled, or there are tasks or anything
+// that this build does not know. The
 // directory is renamed first: a crash leaves it whole, or out of every command's sight.
 func (q *Queue) Forget(ctx context.Context, force bool) error {
 	if err := q.quiet(); err != nil {
@@ -61,16 +62,21 @@ func (q *Queue) hold(ctx context.Context) (*lock.Lock, error) {
 	return q.lock(ctx)
 }
 
-// removable refuses what is not to be removed unless it is forced. The project's directory is at, by now.
+// removable refuses what is not to be removed unless it is forced, and camps in any case. The project's directory is at, by now.
 func (q *Queue) removable(at *Queue, force bool) error {
 	h, err := at.Holdings()
 	switch {
 	case err != nil:
 		return err
+	case h.Camps > 0: // with work in them perhaps that is nowhere else
+		return &Refusal{q.Project.Root, fmt.Sprintf("soldiers have camps in its state (%d)", h.Camps), "vx land or vx strike them, then try again"}
 	case force || h.Empty():
 		return nil
-	case len(h.Unknown) > 0 && h.Waiting+h.Unsettled == 0:
+	case len(h.Unknown) > 0 && h.Waiting+h.Unsettled+h.Tasks == 0:
 		return &Refusal{q.Project.Root, fmt.Sprintf("its state holds what this vx does not know (%q)", h.Unknown[0]), "look into " + q.Project.Dir}
+	}
+	if h.Waiting+h.Unsettled == 0 {
+		return &Refusal{q.Project.Root, fmt.Sprintf("it holds tasks: %d", h.Tasks), "vx status --all shows them; --yes removes them too"}
 	}
 	return &Refusal{q.Project.Root, fmt.Sprintf("it holds wakes: waiting %d, on their way %d", h.Waiting, h.Unsettled),
 		"vx wake list --project " + state.Quote(q.Project.Root) + "; --yes removes them too"}

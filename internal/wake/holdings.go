@@ -18,6 +18,8 @@ type Holdings struct {
 	Waiting   int       `json:"waiting"`
 	Unsettled int       `json:"unsettled"` // wakes in deliveries that have not ended, or beside the queue
 	Bad       int       `json:"bad"`
+	Tasks     int       `json:"tasks"`
+	Camps     int       `json:"camps"`             // worktrees that soldiers work in
 	Undo      bool      `json:"undo"`              // how vx uninstall gives back the settings' very bytes
 	Unknown   []string  `json:"unknown,omitempty"` // what this build knows nothing of, as paths in the directory
 	Bytes     int64     `json:"bytes"`
@@ -73,7 +75,14 @@ func (h *Holdings) count(rel string, e fs.DirEntry) error {
 	switch {
 	case len(at) == 1 && slices.Contains(undoFiles, name):
 		h.Undo = true
-	case len(at) == 1 && !parts[name] && !isTemp(name):
+	case len(at) == 2 && at[0] == "tasks" && isWake(name):
+		h.Tasks++
+	case len(at) == 2 && at[0] == "camps":
+		h.Camps++
+		if e.IsDir() {
+			return fs.SkipDir // a whole worktree
+		}
+	case len(at) == 1 && !parts[name] && !slices.Contains(workParts(), name) && !isTemp(name):
 		return h.unknown(rel, e)
 	case at[0] != "wakes" || len(at) == 1:
 	case len(at) == 2 && isWake(name), len(at) == 3 && at[1] == "forum" && isWake(name):
@@ -121,7 +130,7 @@ func isTemp(name string) bool {
 
 // Empty reports whether nothing would be lost with the directory but its past and this machine's choices.
 func (h Holdings) Empty() bool {
-	return h.Waiting == 0 && h.Unsettled == 0 && len(h.Unknown) == 0
+	return h.Waiting+h.Unsettled+h.Tasks+h.Camps == 0 && len(h.Unknown) == 0
 }
 
 func later(a, b time.Time) time.Time {

@@ -82,7 +82,7 @@ func TestHoldingsCountWhatMayNotBeLost(t *testing.T) {
 	put(t, q, Wake{Title: "c"})
 	put(t, q, Wake{Kind: KindForum, Title: "d"})
 	drop(t, q, ".bad/x.json", "{")
-	for _, name := range []string{"install-local.json", "install.json.lock", "clients/1-2.json", "tasks/1.json", "wakes/notes.txt", ".project.json123"} {
+	for _, name := range []string{"install-local.json", "install.json.lock", "clients/1-2.json", "later/1.json", "wakes/notes.txt", ".project.json123"} {
 		path := q.Project.Join(name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("12345"), 0o600)); err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func TestHoldingsCountWhatMayNotBeLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, "unknown", h.Unknown, []string{"tasks", "wakes/notes.txt"})
+	want(t, "unknown", h.Unknown, []string{"later", "wakes/notes.txt"})
 	if h.Waiting != 2 || h.Unsettled != 2 || h.Bad != 1 || !h.Undo || h.Empty() || h.Bytes < 500 || time.Since(h.Changed) > time.Minute {
 		t.Errorf("%+v", h)
 	}
@@ -116,7 +116,7 @@ func TestForgetRefusesWhatWouldBeLost(t *testing.T) {
 	for name, fill := range map[string]func(*Queue){
 		"waiting 1, on their way 0": func(q *Queue) { put(t, q, Wake{Title: "a"}) },
 		"waiting 0, on their way 1": func(q *Queue) { put(t, q, Wake{Title: "a"}); onTheWay(t, q) },
-		"does not know (\"camps\")": func(q *Queue) { os.MkdirAll(q.Project.Join("camps/x"), 0o700) },
+		"does not know (\"later\")": func(q *Queue) { os.MkdirAll(q.Project.Join("later/x"), 0o700) },
 	} {
 		q := open(t)
 		fill(q)
@@ -295,8 +295,8 @@ func TestAMoveThatCannotBeWholeChangesNothing(t *testing.T) {
 		"installed in both": func(q, to *Queue) error {
 			return errors.Join(os.WriteFile(q.Project.Join("install-local.json"), nil, 0o600), os.WriteFile(to.Project.Join("install-local.json"), nil, 0o600))
 		},
-		`have "tasks"`: func(q, to *Queue) error {
-			return errors.Join(os.Mkdir(q.Project.Join("tasks"), 0o700), os.Mkdir(to.Project.Join("tasks"), 0o700))
+		`have "later"`: func(q, to *Queue) error {
+			return errors.Join(os.Mkdir(q.Project.Join("later"), 0o700), os.Mkdir(to.Project.Join("later"), 0o700))
 		},
 		"await of this project is live": func(q, _ *Queue) error { await(t, q); return nil },
 		"delivery is under way":         func(q, _ *Queue) error { claim(t, q); return nil },
@@ -394,7 +394,7 @@ func TestGarbageIsCollectedAndNothingElse(t *testing.T) {
 	waits := sibling(t, q, "/nowhere/waits")
 	put(t, waits, Wake{Title: "a"})
 	strange := sibling(t, q, "/nowhere/strange")
-	if err := os.Mkdir(strange.Project.Join("camps"), 0o700); err != nil {
+	if err := os.Mkdir(strange.Project.Join("later"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	projects := "projects/" + filepath.Base(q.Project.Dir)

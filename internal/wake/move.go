@@ -43,6 +43,10 @@ func Move(ctx context.Context, old *state.Project, root string) (Moved, error) {
 	if l != nil {
 		defer l.Unlock()
 	}
+	if names, err := readNames(old.Join("camps")); len(names) > 0 || err != nil {
+		// Git knows a worktree by its path, and so does whoever works in it.
+		return m, errors.Join(err, &Refusal{old.Root, fmt.Sprintf("soldiers have camps in its state (%d)", len(names)), "vx land or vx strike them, then try again"})
+	}
 	to := old.State().Project(root)
 	if m.Merged = to.Dir != old.Dir && exists(to.Dir); m.Merged {
 		m.Wakes, err = Open(to).takeOver(ctx, from)
@@ -113,6 +117,9 @@ func (q *Queue) takeOver(ctx context.Context, from *Queue) (wakes int, err error
 	if err := rebaseUndo(from.Project, q.Project.Root); err != nil {
 		return wakes, err
 	}
+	if err := q.takeWork(from); err != nil {
+		return wakes, err
+	}
 	for _, name := range rest {
 		if err := os.Rename(from.Project.Join(name), q.Project.Join(name)); err != nil {
 			return wakes, err
@@ -133,7 +140,7 @@ func (q *Queue) mergeable(from *Queue) (rest []string, err error) {
 	for _, e := range entries {
 		name := e.Name()
 		undo := slices.Contains(undoFiles, name)
-		if !undo && (parts[name] || isTemp(name)) {
+		if !undo && (parts[name] || isTemp(name)) || slices.Contains(workParts(), name) {
 			continue
 		}
 		if !exists(q.Project.Join(name)) {

@@ -1,0 +1,40 @@
+package wake
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// workParts are the entries of a project's directory that hold tasks, and what soldiers work in and leave behind. This
+// package knows of them only that they must not be lost.
+func workParts() []string { return []string{"tasks", "reports", "pauses", "camps"} }
+
+// takeWork takes over what soldiers did. The ids of tasks are random, so that none is in the way of another.
+func (q *Queue) takeWork(from *Queue) error {
+	for _, part := range workParts() {
+		names, err := readNames(from.Project.Join(part))
+		if err == nil && len(names) > 0 {
+			if err = os.Mkdir(q.Project.Join(part), 0o700); errors.Is(err, fs.ErrExist) {
+				err = nil
+			}
+		}
+		for _, name := range names {
+			at := from.Project.Join(part, name)
+			switch {
+			case err != nil:
+			case name[0] == '.': // the lock, and what a crash left half written
+				err = os.Remove(at)
+			default:
+				err = keepBeside(at, q.Project.Join(part, name))
+			}
+		}
+		if err == nil {
+			err = os.Remove(from.Project.Join(part))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package wake
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// work gives a project a task and a report.
+func work(t *testing.T, q *Queue, id string) {
+	t.Helper()
+	for _, path := range []string{"tasks/" + id + ".json", "tasks/.lock", "tasks/." + id + ".json123", "reports/" + id + ".md"} {
+		at := q.Project.Join(path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(id), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAProjectWithTasksIsNotRemovedUnlessForced(t *testing.T) {
+	q := open(t)
+	work(t, q, "a")
+	if h, err := q.Holdings(); err != nil || h.Tasks != 1 || h.Empty() || len(h.Unknown) != 0 {
+		t.Errorf("holdings %+v, %v", h, err)
+	}
+	var r *Refusal
+	if err := q.Forget(t.Context(), false); !errors.As(err, &r) || !strings.Contains(r.Why, "tasks: 1") {
+		t.Errorf("%v", err)
+	}
+	if err := q.Forget(t.Context(), true); err != nil || exists(q.Project.Dir) {
+		t.Errorf("forced: %v", err)
+	}
+}
+
+func TestACampIsNeverRemovedOrMovedWithItsProject(t *testing.T) {
+	q := open(t)
+	camp := q.Project.Join("camps", "a", "wakes", ".claimed", "t")
+	if err := errors.Join(os.MkdirAll(camp, 0o700), os.WriteFile(filepath.Join(camp, "x.json"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := q.Holdings(); err != nil || h.Camps != 1 || h.Unsettled != 0 || h.Empty() {
+		t.Errorf("holdings %+v, %v", h, err)
+	}
+	var r *Refusal
+	if err := q.Forget(t.Context(), true); !errors.As(err, &r) || !strings.Contains(r.Why, "camps") {
+		t.Errorf("forced: %v", err)
+	}
+	r = nil
+	if _, err := Move(t.Context(), q.Project, "/home/u/store"); !errors.As(err, &r) || !strings.Contains(r.Why, "camps") {
+		t.Errorf("moved: %v", err)
+	}
+	if !exists(filepath.Join(camp, "x.json")) {
+		t.Error("the camp is gone")
+	}
+}
+
+func TestAMoveIntoAProjectTakesTasksAlong(t *testing.T) {
+	q := open(t)
+	to := sibling(t, q, "/home/u/store")
+	work(t, q, "a")
+	work(t, to, "b")
+	if _, err := Move(t.Context(), q.Project, to.Project.Root); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"tasks/a.json", "tasks/b.json", "reports/a.md", "reports/b.md"} {
+		if !exists(to.Project.Join(path)) {
+			t.Errorf("%s is gone", path)
+		}
+	}
+	if exists(q.Project.Dir) {
+		t.Error("the old directory stands")
+	}
+}
