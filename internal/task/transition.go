@@ -124,6 +124,9 @@ func Recover(ctx context.Context, q *wake.Queue, dir *state.Dir) error {
 	asides, err := q.Asides()
 	errs := []error{err}
 	for _, a := range asides {
+		if a.Wake.Kind == wake.KindForum {
+			continue // no task's
+		}
 		p := q.Project
 		if a.Wake.Origin != "" {
 			p = dir.Project(a.Wake.Origin)

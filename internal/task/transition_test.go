@@ -274,7 +274,7 @@ func TestWhatCannotBeJudgedStaysBesideTheQueue(t *testing.T) {
 	dir := s.Project.State()
 	const id = "00000000000000aa"
 	put := func(w wake.Wake) {
-		w.ID, w.Key, w.TaskID = "w1", id, id
+		w.ID, w.Key, w.TaskID, w.Kind = "w1", id, id, wake.KindScout
 		if _, err := q.Aside(t.Context(), w); err != nil {
 			t.Fatal(err)
 		}
@@ -294,6 +294,13 @@ func TestWhatCannotBeJudgedStaysBesideTheQueue(t *testing.T) {
 	}
 	if err := Recover(t.Context(), q, dir); err != nil || beside() != 0 || len(told(t, q)) != 0 {
 		t.Errorf("of a task that is not there: %v, %d beside", err, beside())
+	}
+	// What is not of a task is others' to judge.
+	if _, err := q.Aside(t.Context(), wake.Wake{ID: "w1", Key: "s", TaskID: "s", Kind: wake.KindForum}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Recover(t.Context(), q, dir); err != nil || beside() != 1 {
+		t.Errorf("of no task: %v, %d beside", err, beside())
 	}
 }
 
