@@ -28,7 +28,7 @@ type Program struct {
 	// Clock is the time since boot, sleep included.
 	Clock func() time.Duration
 	// News makes what says of the project's wakes whether they are news still; see wake.Queue. Nil: all are.
-	News func(*state.Dir, *state.Project) func(wake.Wake) (string, error)
+	News func(*state.Dir, *state.Project) func(*wake.Wake) (string, error)
 	// Soldier reports whether a herdr pane is that of a soldier, whose turns' ends are not a commander's. Nil: none is.
 	Soldier func(p *state.Project, pane, socket string) bool
 	// Sentinel sees to it that a sentinel runs. It is asked at the start and at every tick, by hundreds at once.

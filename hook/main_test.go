@@ -56,8 +56,8 @@ func testProgram() Program {
 		}
 	}
 	if title := os.Getenv("VXTEST_STALE"); title != "" {
-		p.News = func(_ *state.Dir, at *state.Project) func(wake.Wake) (string, error) {
-			return func(w wake.Wake) (string, error) {
+		p.News = func(_ *state.Dir, at *state.Project) func(*wake.Wake) (string, error) {
+			return func(w *wake.Wake) (string, error) {
 				if w.Title == title {
 					return "old in " + filepath.Base(at.Root), nil
 				}

@@ -11,8 +11,8 @@ import (
 
 // News says of wakes in a project's queue why they are not news any more, "" where they are; see wake.Queue.News. A wake
 // about a task that is not known is news, and so is one whose task cannot be read: that is the error.
-func News(dir *state.Dir, p *state.Project) func(wake.Wake) (string, error) {
-	return func(w wake.Wake) (string, error) {
+func News(dir *state.Dir, p *state.Project) func(*wake.Wake) (string, error) {
+	return func(w *wake.Wake) (string, error) {
 		if w.Kind != wake.KindMission && w.Kind != wake.KindScout || !isID(w.TaskID) {
 			return "", nil
 		}
@@ -27,7 +27,7 @@ func News(dir *state.Dir, p *state.Project) func(wake.Wake) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return stale(w, t), nil
+		return stale(*w, t), nil
 	}
 }
 

@@ -162,7 +162,7 @@ func TestAnOldBellIsNotRungForTheNextRound(t *testing.T) {
 	must(s.Update(t.Context(), task.ID, Done, func(t *Task) error { t.Status, t.PromptedAt = Running, time.Now(); return nil }))
 	done := must(s.Transition(t.Context(), task.ID, Running, q, finish(Done)))
 	news := News(s.Project.State(), s.Project)
-	if why, err := news(old); why != "prompted since" || err != nil {
+	if why, err := news(&old); why != "prompted since" || err != nil {
 		t.Errorf("the old one: %q, %v", why, err)
 	}
 	if err := d.Release(t.Context(), "tried"); err != nil {
@@ -181,24 +181,24 @@ func TestWhatIsNotKnownIsNews(t *testing.T) {
 	w := wake.Wake{Kind: wake.KindMission, TaskID: id, NewStatus: "done"}
 	for _, at := range []string{"", "/home/u/none"} {
 		w.Origin = at
-		if why, err := news(w); why != "" || err != nil {
+		if why, err := news(&w); why != "" || err != nil {
 			t.Errorf("from %q: %q, %v", at, why, err)
 		}
 	}
 	w.Origin = ""
 	write(t, s.path(id), "{")
-	if why, err := news(w); why != "" || err == nil {
+	if why, err := news(&w); why != "" || err == nil {
 		t.Errorf("unreadable: %q, %v", why, err)
 	}
 	write(t, s.path(id), `{"id":"`+id+`","status":"struck"}`)
-	if why, err := news(w); why != "camp struck" || err != nil {
+	if why, err := news(&w); why != "camp struck" || err != nil {
 		t.Errorf("struck: %q, %v", why, err)
 	}
 	for _, w := range []wake.Wake{
 		{Kind: wake.KindMessage, TaskID: id, NewStatus: "done"}, {Kind: wake.KindMission, TaskID: "../tasks/" + id, NewStatus: "done"},
 		{Kind: wake.KindRun, TaskID: id, NewStatus: "failed"},
 	} {
-		if why, err := news(w); why != "" || err != nil {
+		if why, err := news(&w); why != "" || err != nil {
 			t.Errorf("%+v: %q, %v", w, why, err)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"vx/internal/awaiter"
 )
 
-// Aside is a wake that is durable beside the queue and not news yet: its task's record is still to be saved. A record
-// that names it makes it news, and then it enters the queue, by one rename; one that nobody names is dropped. So a
-// transition and its wake are one thing, wherever a crash comes between.
+// Aside is a wake that is durable beside the queue and not news yet: the record that it tells of, a task's or a message's,
+// is still to be saved. A record that names it makes it news, and then it enters the queue, by one rename; one that nobody
+// names is dropped. So a change and its wake are one thing, wherever a crash comes between.
 type Aside struct {
 	Wake Wake
 
@@ -25,15 +25,16 @@ type Aside struct {
 // It goes once that is done: as long as it is there it has to be folded in, once more at worst, which changes nothing.
 const taken = ".taken"
 
-// Aside makes a wake durable beside the queue. It must be complete: its id and its task are how a record names it.
+// Aside makes a wake durable beside the queue. It must be complete: its id and its key, which is the task's id or the
+// session's, are how a record names it.
 func (q *Queue) Aside(ctx context.Context, w Wake) (*Aside, error) {
-	if w.ID == "" || w.Key == "" || w.TaskID == "" {
-		return nil, fmt.Errorf("aside %s: id, key or task is missing", w.ID)
+	if w.ID == "" || w.Key == "" {
+		return nil, fmt.Errorf("aside %s: id or key is missing", w.ID)
 	}
 	if w.Schema == 0 {
 		w.Schema = Schema
 	}
-	a := &Aside{w, q, asideName(w.TaskID, w.ID)}
+	a := &Aside{w, q, asideName(w.Key, w.ID)}
 	err := q.Ensure()
 	if err == nil {
 		err = ctx.Err()
@@ -58,11 +59,11 @@ func (q *Queue) Aside(ctx context.Context, w Wake) (*Aside, error) {
 	return a, nil
 }
 
-func asideName(task, id string) string { return fileName(task) + "-" + fileName(id) + ".json" }
+func asideName(key, id string) string { return FileName(key) + "-" + FileName(id) + ".json" }
 
-// Names reports whether this is the wake with that id, of that task. The name of its file says so: what is folded into
-// it may have given it another id.
-func (a *Aside) Names(task, id string) bool { return a.name == asideName(task, id) }
+// Names reports whether this is the wake with that id, of that task or session. The name of its file says so: what is folded
+// into it may have given it another id.
+func (a *Aside) Names(key, id string) bool { return a.name == asideName(key, id) }
 
 // Asides are the wakes that a crash left beside the queue, or that are on their way into it now.
 func (q *Queue) Asides() ([]*Aside, error) {
@@ -89,9 +90,9 @@ func (q *Queue) Asides() ([]*Aside, error) {
 	return all, errors.Join(errs...)
 }
 
-// FindAside is the aside wake that a task's record names; nil where it is in the queue already, or was never there.
-func (q *Queue) FindAside(task, id string) (*Aside, error) {
-	a, err := q.aside(asideName(task, id))
+// FindAside is the aside wake that a record names; nil where it is in the queue already, or was never there.
+func (q *Queue) FindAside(key, id string) (*Aside, error) {
+	a, err := q.aside(asideName(key, id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -140,7 +141,7 @@ func (a *Aside) enter(ctx context.Context) (Wake, error) {
 	if err != nil {
 		return a.Wake, err
 	}
-	name := fileName(now.Wake.Key) + ".json"
+	name := now.Wake.place()
 	var folded []Wake
 	for placed := false; !placed; {
 		if folded, err = now.takeIn(name, folded); err != nil {
@@ -172,6 +173,7 @@ func (a *Aside) takeIn(name string, folded []Wake) ([]Wake, error) {
 		switch {
 		case err == nil:
 			placed := fold(w, a.Wake)
+			placed.Kind = a.Wake.Kind // one that a script dropped there need not say it
 			if err := a.write(placed); err != nil {
 				return folded, err
 			}
@@ -198,7 +200,7 @@ func (a *Aside) readTaken() (Wake, error) {
 	if err != nil {
 		return Wake{}, err
 	}
-	return parse(data, fileName(a.Wake.Key)+".json", info.ModTime())
+	return parse(data, FileName(a.Wake.Key)+".json", info.ModTime())
 }
 
 // write makes the aside file hold w: the old content, or none, stands until the new one is durable.
@@ -235,7 +237,7 @@ func (a *Aside) giveBack(ctx context.Context) error {
 		return err
 	}
 	defer l.Unlock()
-	return a.q.restore(a.path()+taken, fileName(a.Wake.Key)+".json")
+	return a.q.restore(a.path()+taken, a.Wake.place())
 }
 
 func (a *Aside) path() string { return a.q.join(".aside", a.name) }

@@ -93,9 +93,9 @@ func TestADroppedWakeIsGone(t *testing.T) {
 	}
 }
 
-func TestAWakeWithoutATaskIsNotPutAside(t *testing.T) {
+func TestAWakeThatNoRecordCouldNameIsNotPutAside(t *testing.T) {
 	q := open(t)
-	for _, w := range []Wake{{Key: "k", TaskID: "k"}, {ID: "i", TaskID: "k"}, {ID: "i", Key: "k"}} {
+	for _, w := range []Wake{{Key: "k", TaskID: "k"}, {ID: "i", TaskID: "k"}} {
 		if _, err := q.Aside(t.Context(), w); err == nil {
 			t.Errorf("%+v was put aside", w)
 		}
@@ -284,7 +284,7 @@ func TestOnlyNewsIsClaimed(t *testing.T) {
 		put(t, q, Wake{Title: title})
 	}
 	asked := 0
-	q.News = func(w Wake) (string, error) {
+	q.News = func(w *Wake) (string, error) {
 		asked++
 		switch w.Title {
 		case "stale":
@@ -313,6 +313,23 @@ func TestOnlyNewsIsClaimed(t *testing.T) {
 	}
 	if d = claim(t, q); d != nil {
 		t.Errorf("claimed again: %v", titles(d.Wakes))
+	}
+}
+
+func TestAForumsWakeEntersItsOwnBox(t *testing.T) {
+	q := open(t)
+	if err := q.Ensure(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(q.join("forum", "s-1.json"), []byte(`{"title":"by hand"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := aside(t, q, Wake{ID: NewID(time.Now()), Key: "s-1", Kind: KindForum, Forum: &Forum{Messages: 1}, Detected: time.Now()})
+	if _, err := a.Enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if l := list(t, q); len(l.Waiting) != 1 || l.Waiting[0].Kind != KindForum || !exists(q.join("forum", "s-1.json")) {
+		t.Errorf("waiting %+v", l.Waiting)
 	}
 }
 

@@ -252,39 +252,41 @@ func (d *Delivery) read(it *item) (keep bool, err error) {
 		it.wake, err = parse(data, filepath.Base(it.name), info.ModTime())
 	}
 	if err == nil {
+		if why := d.q.stale(&it.wake); why != "" {
+			drop := eventOf("dropped", it.wake)
+			drop.Why = why
+			d.q.record(drop)
+			return false, os.Remove(it.path)
+		}
 		err = renders(it.wake)
 	}
 	switch {
 	case err == nil:
+		return true, nil
 	case !errors.Is(err, errBad):
 		return false, err
 	case info != nil && time.Since(info.ModTime()) < halfDone && info.Mode().IsRegular():
 		return false, nil
-	default:
-		return false, d.q.quarantine(it.path, err.Error())
 	}
-	if why := d.q.stale(it.wake); why != "" {
-		drop := eventOf("dropped", it.wake)
-		drop.Why = why
-		d.q.record(drop)
-		return false, os.Remove(it.path)
-	}
-	return true, nil
+	return false, d.q.quarantine(it.path, err.Error())
 }
 
-// stale is why a wake is not news any more; "" where it is, or where that cannot be found out.
-func (q *Queue) stale(w Wake) string {
+// stale is why a wake is not news any more; "" where it is, or where that cannot be found out. What is told of it is
+// brought up to date.
+func (q *Queue) stale(w *Wake) string {
 	if e := w.Expires; !e.IsZero() && time.Now().After(e) {
 		return "expired"
 	}
 	if q.News == nil {
 		return ""
 	}
-	why, err := q.News(w)
+	told := *w
+	why, err := q.News(&told)
 	if err != nil {
 		slog.Warn("still news", "wake", w.ID, "err", err)
 		return ""
 	}
+	*w = told
 	return why
 }
 

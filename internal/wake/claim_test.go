@@ -408,3 +408,29 @@ func TestAForumWakeWaitsInItsOwnDirectoryAndReturnsThere(t *testing.T) {
 		t.Error("not both are back in their places")
 	}
 }
+
+func TestWhatIsToldIsBroughtUpToDateAndWhatWaitsStaysAsItIs(t *testing.T) {
+	q := open(t)
+	put(t, q, Wake{Key: "s", Kind: KindForum, Forum: &Forum{File: "notes.md", Messages: 1}})
+	q.News = func(w *Wake) (string, error) {
+		w.Forum = &Forum{File: "notes.md", Messages: 5}
+		return "", nil
+	}
+	d := claim(t, q)
+	if d == nil || !strings.Contains(d.Text, "notes.md: 5 new messages") {
+		t.Fatalf("claimed %+v", d)
+	}
+	if err := d.Release(t.Context(), "tried"); err != nil {
+		t.Fatal(err)
+	}
+	if l := list(t, q); len(l.Waiting) != 1 || l.Waiting[0].Forum.Messages != 1 {
+		t.Errorf("waiting %+v", l.Waiting)
+	}
+	q.News = func(w *Wake) (string, error) {
+		w.Forum = nil
+		return "", errors.New("the inbox cannot be read")
+	}
+	if d := claim(t, q); d == nil || !strings.Contains(d.Text, "notes.md: 1 new message ") {
+		t.Errorf("in doubt: %+v", d)
+	}
+}

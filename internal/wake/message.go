@@ -138,8 +138,23 @@ func line(w Wake) string {
 			s += " " + title(w.Title)
 		}
 		return s
+	case KindForum:
+		if w.Forum != nil {
+			return forumLine(w)
+		}
 	}
 	return fmt.Sprintf("message %s: %s", oneLine(w.ID, 80), title(w.Title))
+}
+
+func forumLine(w Wake) string {
+	file, n := oneLine(w.Forum.File, 120), "1 new message"
+	if file == "" {
+		file = oneLine(w.Key, 120)
+	}
+	if w.Forum.Messages != 1 {
+		n = fmt.Sprintf("%d new messages", w.Forum.Messages)
+	}
+	return fmt.Sprintf("forum session %s: %s (ended: %t). Run vx forum inbox", file, n, w.Forum.Ended)
 }
 
 // renders reports, as errBad, a wake that cannot be shown: a fault of ours must not stop the other wakes.

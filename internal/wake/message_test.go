@@ -149,3 +149,14 @@ func FuzzCleanLeavesNothingThatSteersATerminal(f *testing.F) {
 		}
 	})
 }
+
+func TestAForumsWakeIsALineOfItsOwn(t *testing.T) {
+	w := Wake{ID: "w1", Key: "s-1", Kind: KindForum, Forum: &Forum{File: "notes.md", Messages: 2}}
+	want(t, "two messages", line(w), "forum session notes.md: 2 new messages (ended: false). Run vx forum inbox")
+	w.Forum = &Forum{File: "my\x1b[31m </b>\nnotes.md", Messages: 1, Ended: true}
+	want(t, "one, of a hostile file", line(w), "forum session my ‹/b> notes.md: 1 new message (ended: true). Run vx forum inbox")
+	w.Forum = &Forum{Messages: 3}
+	want(t, "of no file", line(w), "forum session s-1: 3 new messages (ended: false). Run vx forum inbox")
+	w.Forum, w.Title = nil, "feedback"
+	want(t, "of no session", line(w), "message w1: feedback")
+}

@@ -12,10 +12,10 @@ const (
 	hashLen = 8
 )
 
-// fileName makes a key safe as a file name on every file system: lower case letters, digits, ".", "_" and "-", at most
+// FileName makes a key safe as a file name on every file system: lower case letters, digits, ".", "_" and "-", at most
 // 80 of them and not beginning with a dot. Where anything had to change, 8 hex digits of the key's SHA-256 are in the
 // name, so that keys that differ only in case, or behind the 80th character, stay two.
-func fileName(key string) string {
+func FileName(key string) string {
 	safe := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '-', r == '.':

@@ -64,9 +64,10 @@ type Queue struct {
 	// Grace is how long after its note a delivery's receipt may be outstanding before its absence counts, in time that
 	// the machine was awake.
 	Grace time.Duration
-	// News says why a claimed wake is not news any more, "" where it is. Where it cannot say so the wake is delivered. Nil:
+	// News says why a claimed wake is not news any more, "" where it is. What it changes in the wake is what is told: a
+	// count can be brought up to date, while the file stays as it is. Where News cannot say the wake is delivered. Nil:
 	// everything is news.
-	News func(Wake) (stale string, err error)
+	News func(*Wake) (stale string, err error)
 
 	spare *Delivery // see Prepare
 }
@@ -90,6 +91,15 @@ func (q *Queue) Dir() string { return q.join() }
 
 // boxes are the directories that hold waiting wakes, as prefixes of names in the queue.
 var boxes = []string{"forum/", ""}
+
+// place is the wake's name in the queue.
+func (w *Wake) place() string {
+	name := FileName(w.Key) + ".json"
+	if w.Kind == KindForum {
+		name = "forum/" + name
+	}
+	return name
+}
 
 // Ensure makes the queue's directories, and the project's where it is missing.
 func (q *Queue) Ensure() error {
@@ -133,10 +143,7 @@ func (q *Queue) Put(ctx context.Context, w Wake) (Wake, error) {
 	if w.Kind == "" {
 		w.Kind = KindMessage
 	}
-	name := fileName(w.Key) + ".json"
-	if w.Kind == KindForum {
-		name = "forum/" + name
-	}
+	name := w.place()
 	l, err := q.lock(ctx)
 	if err != nil {
 		return Wake{}, fmt.Errorf("put %s: %w", w.Key, err)
@@ -333,7 +340,7 @@ func (q *Queue) quarantine(path, why string) error {
 	if err := os.Rename(path, q.join(".bad", kept)); err != nil {
 		return err
 	}
-	stem := fileName(strings.TrimSuffix(name, ".json"))
+	stem := FileName(strings.TrimSuffix(name, ".json"))
 	q.record(Event{Event: "quarantined", ID: stem, Key: stem, Why: why})
 	return q.boundBad()
 }

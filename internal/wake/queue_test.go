@@ -180,16 +180,16 @@ func TestKeysBecomeSafeDistinctNames(t *testing.T) {
 	keys := []string{"a", "A", "a/b", "a\\b", "../etc", "..", "", "é", "e\u0301", long, long + "x", "to", ".hidden", "a b", "a\nb", "con.json"}
 	seen := map[string]string{}
 	for _, k := range keys {
-		name := fileName(k)
+		name := FileName(k)
 		if len(name) > maxName || name == "" || strings.ContainsAny(name, "/\\ \n") || strings.HasPrefix(name, ".") {
-			t.Errorf("fileName(%.20q) = %q", k, name)
+			t.Errorf("FileName(%.20q) = %q", k, name)
 		}
 		if other, ok := seen[strings.ToLower(name)]; ok {
 			t.Errorf("%.20q and %.20q share the name %q", k, other, name)
 		}
 		seen[strings.ToLower(name)] = k
 	}
-	want(t, "a safe key's name", fileName("task-1f_2.3"), "task-1f_2.3")
+	want(t, "a safe key's name", FileName("task-1f_2.3"), "task-1f_2.3")
 }
 
 func TestEveryOddKeyIsDelivered(t *testing.T) {

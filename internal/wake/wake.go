@@ -46,6 +46,7 @@ type Wake struct {
 	NewStatus string    `json:"new_status,omitempty"`
 	Outcome   string    `json:"outcome,omitempty"` // for a run: "exit 2, 41 s"
 	Dialog    string    `json:"dialog,omitempty"`  // for a task: where it waits at a dialog, "pane 3"; its status does not change
+	Forum     *Forum    `json:"forum,omitempty"`   // for a forum's session, which is the key
 	Title     string    `json:"title,omitempty"`   // one line
 	Detail    string    `json:"detail,omitempty"`  // a few lines
 	Refs      []string  `json:"refs,omitempty"`    // paths to report, log, escalation
@@ -70,13 +71,20 @@ type To struct {
 	Pane    string `json:"pane,omitempty"`
 }
 
+// Forum is what waits in the project's inbox from one review session; counted again when the wake is delivered.
+type Forum struct {
+	File     string `json:"file,omitempty"` // what is reviewed
+	Messages int    `json:"messages"`
+	Ended    bool   `json:"ended"` // the session
+}
+
 // plain is Wake without its methods, for encoding/json.
 type plain Wake
 
 // known are the fields that this build writes itself.
 var known = []string{
-	"schema", "id", "key", "kind", "task_id", "run_kind", "old_status", "new_status", "outcome", "dialog", "title", "detail",
-	"refs", "origin", "to", "detected_at", "first_detected_at", "expires_at", "producer", "reaps", "put_backs",
+	"schema", "id", "key", "kind", "task_id", "run_kind", "old_status", "new_status", "outcome", "dialog", "forum", "title",
+	"detail", "refs", "origin", "to", "detected_at", "first_detected_at", "expires_at", "producer", "reaps", "put_backs",
 }
 
 // errNotWake says that a file holds JSON, but not an object.
@@ -189,7 +197,7 @@ func parse(data []byte, name string, modified time.Time) (Wake, error) {
 		w.Key = stem
 	}
 	if w.ID == "" {
-		w.ID = fileName(stem)
+		w.ID = FileName(stem)
 	}
 	if w.Kind == "" {
 		w.Kind = KindMessage
