@@ -40,7 +40,7 @@ var imports = map[string][]string{
 	"internal/screen":   nil,
 	"internal/soldier":  {"internal/herdr", "internal/screen", "internal/task"},
 	"internal/task":     {"internal/wake"},
-	"internal/sentinel": {"internal/awaiter", "internal/wake"},
+	"internal/sentinel": {"internal/awaiter", "internal/herdr", "internal/soldier", "internal/task", "internal/wake"},
 
 	"internal/commander": {"internal/awaiter", "internal/herdr"},
 

@@ -18,5 +18,5 @@ func TestMain(m *testing.M) {
 		playAwait("/p", id)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	os.Exit(runAtHome(m))
 }

@@ -1,5 +1,6 @@
 // Package sentinel is the work of the one process a machine that watches for all projects: every five seconds it looks
-// after everything that nobody else may be there to look after.
+// after everything that nobody else may be there to look after. It asks each herdr once for all of its agents, looks
+// closer where one of them may have finished, has internal/soldier judge, and saves what that says with its wake.
 //
 // It decides nothing that it could not decide again: what it knows it reads from the state directory, so a crash at any
 // moment leaves nothing but the work of one sweep undone. That only one runs is not its concern, but internal/daemon's.
@@ -8,13 +9,18 @@ package sentinel
 import (
 	"context"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"vx/internal/proc"
 	"vx/internal/state"
 )
 
-// interval is from the beginning of one sweep to that of the next.
-const interval = 5 * time.Second
+const (
+	interval = 5 * time.Second // from the beginning of one sweep to that of the next
+	hurry    = time.Second     // the least between two when something calls for the next
+)
 
 // Config is what a sentinel works with.
 type Config struct {
@@ -24,22 +30,153 @@ type Config struct {
 	Over func() string
 }
 
-// Run sweeps until Over has a reason to end, or ctx ends; in either case it finishes the sweep that it is in.
-func Run(ctx context.Context, c Config) error {
-	house := NewHouse(c.Dir, c.Log)
-	next := time.NewTicker(interval)
+// Run sweeps until Over has a reason to end, or ctx ends; in either case it finishes the sweep that it is in. Looks at
+// single soldiers that are under way are broken off: nothing was decided by them yet.
+func Run(ctx context.Context, c Config) error { return newSentinel(c, 1).run(ctx) }
+
+type sentinel struct {
+	Config
+	time  pace
+	calls chan struct{} // for the next sweep, before its time
+
+	house    *House // of the housekeeping, which may wait for locks
+	keeping  atomic.Bool
+	projects *House // the same projects for the sweeps, which wait for nothing
+
+	watches map[key]*watch
+	sockets map[string]*socket
+	clients *clients
+	stores  map[string]*project
+	round   int
+
+	recovered time.Time // when the transitions that a crash left half done were last looked for
+	work      sync.WaitGroup
+}
+
+func newSentinel(c Config, speed float64) *sentinel {
+	s := &sentinel{
+		Config: c, time: newPace(speed), house: NewHouse(c.Dir, c.Log), projects: NewHouse(c.Dir, c.Log), calls: make(chan struct{}, 1),
+		watches: map[key]*watch{}, sockets: map[string]*socket{}, stores: map[string]*project{},
+	}
+	s.clients = newClients(s.call)
+	return s
+}
+
+func (s *sentinel) run(ctx context.Context) error {
+	work, stop := context.WithCancel(ctx)
+	defer s.clients.close()
+	defer s.work.Wait()
+	defer stop()
+	next := time.NewTicker(s.time.real(interval))
 	defer next.Stop()
+	kept := time.Time{}
 	for {
-		house.Keep(context.WithoutCancel(ctx))
-		if why := c.Over(); why != "" {
-			c.Log.Info("sentinel ends", "why", why)
+		began := time.Now()
+		if began.Sub(kept) >= s.time.real(interval)/2 {
+			kept = began
+			s.keep(ctx)
+		}
+		s.sweep(work)
+		if why := s.Over(); why != "" {
+			s.Log.Info("sentinel ends", "why", why)
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			c.Log.Info("sentinel ends", "why", "a signal")
+		if !s.wait(ctx, next, began) {
+			s.Log.Info("sentinel ends", "why", "a signal")
 			return nil
-		case <-next.C:
 		}
+	}
+}
+
+// keep has the house kept beside the sweep, unless that still goes on from the last time.
+func (s *sentinel) keep(ctx context.Context) {
+	if s.keeping.CompareAndSwap(false, true) {
+		s.work.Go(func() {
+			defer s.keeping.Store(false)
+			s.house.Keep(context.WithoutCancel(ctx))
+		})
+	}
+}
+
+// wait waits for the next sweep, which somebody may call for. It is false when ctx has ended.
+func (s *sentinel) wait(ctx context.Context, next *time.Ticker, began time.Time) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-next.C:
+		return true
+	case <-s.calls:
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-next.C:
+	case <-time.After(time.Until(began.Add(s.time.real(hurry)))):
+	}
+	return true
+}
+
+// call brings the next sweep forward.
+func (s *sentinel) call() {
+	select {
+	case s.calls <- struct{}{}:
+	default:
+	}
+}
+
+// sweep has every socket looked at, and every session that no herdr shows. A socket that still answers the last sweep is
+// passed over.
+func (s *sentinel) sweep(ctx context.Context) {
+	s.round++
+	groups := s.gather(ctx)
+	for path, group := range groups {
+		if path == "" {
+			s.sessions(ctx, group)
+			continue
+		}
+		k := s.sockets[path]
+		if k == nil {
+			k = newSocket(s, path)
+			s.sockets[path] = k
+		}
+		if k.busy.CompareAndSwap(false, true) {
+			s.work.Go(func() {
+				defer k.busy.Store(false)
+				k.sweep(ctx, group)
+			})
+		}
+	}
+	for path, k := range s.sockets {
+		if groups[path] == nil && !k.busy.Load() {
+			delete(s.sockets, path)
+		}
+	}
+}
+
+// pace is the sentinel's time, which goes faster in tests.
+type pace struct {
+	speed float64
+	from  time.Duration
+}
+
+func newPace(speed float64) pace { return pace{speed, proc.Awake()} }
+
+// awake is the time that the machine was awake.
+func (p pace) awake() time.Duration {
+	return p.from + time.Duration(float64(proc.Awake()-p.from)*p.speed)
+}
+
+// real is how long d takes.
+func (p pace) real(d time.Duration) time.Duration { return time.Duration(float64(d) / p.speed) }
+
+// sleep is false when ctx ended first.
+func (p pace) sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(p.real(d))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
 	}
 }

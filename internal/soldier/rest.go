@@ -44,7 +44,11 @@ func rests(t *task.Task, o *Look, m *Memory, v *Verdict, e Evidence) {
 		v.Need |= NeedAgain
 		return
 	case o.Agent != nil && o.Agent.Status == herdr.Working && !m.idle.lasted(o.Now, unproven):
-		return // herdr and the client's record disagree; one of them is about to follow
+		// herdr and the client's record disagree; one of them is about to follow.
+		if o.Now-m.idle.since < apart {
+			v.Need |= NeedAgain
+		}
+		return
 	}
 	ends(t, o, m, v, e, paused)
 }

@@ -65,7 +65,7 @@ func (w *world) look() Verdict {
 	w.t.Helper()
 	o := &Look{Now: w.now, Wall: w.wall, Held: w.held, Agent: w.agent}
 	w.asked = 0
-	for range 10 {
+	for range 20 {
 		v := Judge(&w.task, o, w.m)
 		w.asked |= v.Need
 		if v.Need == 0 {

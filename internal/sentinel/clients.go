@@ -1,0 +1,208 @@
+package sentinel
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"vx/internal/claude"
+	"vx/internal/herdr"
+	"vx/internal/proc"
+	"vx/internal/soldier"
+	"vx/internal/task"
+)
+
+// noClient is how long a pane counts as one without a client that keeps a record.
+const noClient = time.Minute
+
+// clients hears of session records that change, and calls for the next sweep when one is a watched client's.
+type clients struct {
+	call func()
+
+	mu      sync.Mutex
+	watched map[int]bool
+	changes *claude.Changes
+	tried   time.Time
+	dir     watched[string] // the names of the records
+}
+
+func newClients(call func()) *clients { return &clients{call: call, watched: map[int]bool{}} }
+
+// want has changes of a client's record told from now on. Where the system cannot, the sweeps find them.
+func (c *clients) want(id proc.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watched[id.PID] = true
+	if c.changes != nil || time.Since(c.tried) < lookAgain {
+		return
+	}
+	c.tried = time.Now()
+	dir, err := claude.ConfigDir()
+	if err != nil {
+		return
+	}
+	if c.changes, err = claude.Watch(dir); err != nil {
+		c.changes = nil
+		return
+	}
+	go c.listen(c.changes)
+}
+
+func (c *clients) listen(changes *claude.Changes) {
+	for {
+		pid, err := changes.Next()
+		c.mu.Lock()
+		known := pid == 0 || c.watched[pid]
+		if err != nil && c.changes == changes {
+			changes.Close()
+			c.changes = nil
+		}
+		c.mu.Unlock()
+		if err != nil {
+			return
+		}
+		if known {
+			c.call()
+		}
+	}
+}
+
+// forget is for a client that is no longer anybody's.
+func (c *clients) forget(id proc.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.watched, id.PID)
+}
+
+// some reports whether any client keeps a record.
+func (c *clients) some() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	dir, err := claude.ConfigDir()
+	if err != nil {
+		return false
+	}
+	names, _ := c.dir.look(filepath.Join(dir, "sessions"), func() ([]string, error) {
+		entries, err := os.ReadDir(filepath.Join(dir, "sessions"))
+		var names []string
+		for _, e := range entries {
+			if filepath.Ext(e.Name()) == ".json" {
+				names = append(names, e.Name())
+			}
+		}
+		return names, err
+	})
+	return len(names) > 0
+}
+
+func (c *clients) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changes != nil {
+		c.changes.Close()
+		c.changes = nil
+	}
+}
+
+// askClient looks at the client's own record. The process that it is of is asked for once, and again when it has ended:
+// another may have taken its place.
+func (l *look) askClient(ctx context.Context) bool {
+	w := l.watch
+	if !w.client.IsZero() {
+		if c := l.record(w.client); c != nil {
+			l.seen.Client = c
+			return true
+		}
+	}
+	if l.socket == nil {
+		l.seen.Client = &soldier.Client{State: soldier.ClientGone}
+		if w.client.IsZero() {
+			l.seen.Client.State = soldier.ClientNone // the task does not say whose it is
+		}
+		return true
+	}
+	return l.findClient(ctx)
+}
+
+// record is what a process's record says; nil when the process has ended.
+func (l *look) record(id proc.ID) *soldier.Client {
+	s, ok := claude.SessionOf(id)
+	if t := l.watch.task; !ok && t.Session != nil && t.Session.Record != "" {
+		s, ok = claude.SessionAt(t.Session.Record, id)
+	}
+	if !ok {
+		// Asked after the record: a client that ends takes it away.
+		if id.Status() == proc.Gone {
+			return nil
+		}
+		return &soldier.Client{State: soldier.ClientNone}
+	}
+	l.clients.want(id)
+	return &soldier.Client{State: soldier.ClientAlive, Status: s.Status, Waiting: s.Waiting, Changed: s.Changed, ID: fmt.Sprint(id.PID, " ", id.Start)}
+}
+
+// unmet reports whether the client's process should be asked for though nothing needs it yet, so that changes of its
+// record are heard. It is not where no client keeps records.
+func (l *look) unmet() bool {
+	w, a := l.watch, l.seen.Agent
+	return a != nil && w.client.IsZero() && w.task.Status == task.Running && soldier.HasRecord(a.Kind) && !l.seen.Held &&
+		w.asked.terminal != a.TerminalID && l.clients.some()
+}
+
+// findClient asks herdr which processes are in the foreground of the pane, and which of them keeps a record.
+func (l *look) findClient(ctx context.Context) bool {
+	w := l.watch
+	terminal := ""
+	if l.seen.Agent != nil {
+		terminal = l.seen.Agent.TerminalID
+	}
+	if w.client.IsZero() && w.asked.at != 0 && w.asked.terminal == terminal && l.seen.Now-w.asked.at < noClient {
+		l.seen.Client = &soldier.Client{State: soldier.ClientNone}
+		return true
+	}
+	var p herdr.Processes
+	ok, refused := l.socket.ask(ctx, func(ctx context.Context) (err error) {
+		pane := w.task.Herdr.Pane
+		if l.seen.Agent != nil {
+			pane = l.seen.Agent.PaneID
+		}
+		p, err = l.socket.client.Processes(ctx, pane)
+		return err
+	})
+	if !ok {
+		return false
+	}
+	w.asked = asked{terminal, l.seen.Now}
+	l.seen.Client = &soldier.Client{State: soldier.ClientNone}
+	if refused != nil {
+		return true
+	}
+	others := false
+	for _, process := range append(p.Foreground, herdr.Process{PID: p.Shell}) {
+		id, err := proc.Find(process.PID)
+		if err != nil {
+			continue
+		}
+		others = others || process.PID != p.Shell
+		if c := l.record(id); c != nil && c.State == soldier.ClientAlive {
+			l.adopt(id)
+			l.seen.Client = c
+			return true
+		}
+	}
+	if !w.client.IsZero() && !others {
+		// The client that was known has ended, and only the shell is left.
+		l.seen.Client.State = soldier.ClientGone
+	}
+	return true
+}
+
+func (l *look) adopt(id proc.ID) {
+	if w := l.watch; w.client != id {
+		l.clients.forget(w.client)
+		w.client = id
+	}
+}

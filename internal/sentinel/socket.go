@@ -1,0 +1,195 @@
+package sentinel
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"vx/internal/herdr"
+	"vx/internal/task"
+)
+
+const (
+	epochHold = 15 * time.Second // after a new life of a socket nothing is decided
+	atOnce    = 8                // requests about single panes
+	patience  = 3 * time.Second
+)
+
+// socket is one herdr.
+type socket struct {
+	*sentinel
+	path   string
+	client *herdr.Client
+	busy   atomic.Bool
+	slots  chan struct{}
+
+	mu      sync.Mutex
+	trouble error // the last request was answered by nobody
+
+	// Of the sweep alone.
+	epoch   herdr.Epoch
+	pong    herdr.Pong
+	met     bool
+	unsure  bool          // whether it is still the same herdr has to be asked
+	held    time.Duration // until then nothing is decided
+	fresh   time.Duration // and until then none of its agents is missed
+	list    []herdr.Agent
+	byPane  map[string]*herdr.Agent
+	byTerm  map[string]*herdr.Agent
+	problem string
+}
+
+func newSocket(s *sentinel, path string) *socket {
+	return &socket{
+		sentinel: s, path: path, slots: make(chan struct{}, atOnce), unsure: true,
+		client: &herdr.Client{Socket: path, Deadline: s.time.real(patience)},
+	}
+}
+
+// sweep asks the herdr for all of its agents, and judges the tasks in it.
+func (k *socket) sweep(ctx context.Context, group []*watch) {
+	if err := k.look(ctx); err != nil {
+		if ctx.Err() != nil {
+			return
+		}
+		k.note(err)
+		k.unsure = true
+		for _, w := range group {
+			if w.mu.TryLock() {
+				w.memory.Unknown()
+				w.mu.Unlock()
+			}
+		}
+		return
+	}
+	k.note(nil)
+	now := k.time.awake()
+	for _, w := range group {
+		if !w.mu.TryLock() {
+			continue
+		}
+		if a := k.find(w.task); a != nil && w.memory.Backwards(a) {
+			k.held, k.unsure = now+epochHold, true
+		}
+		w.mu.Unlock()
+	}
+	for _, w := range group {
+		if ctx.Err() != nil {
+			return
+		}
+		if !w.mu.TryLock() {
+			continue // it is being looked at
+		}
+		a := k.find(w.task)
+		k.judge(ctx, k, w, a, now < k.held || a == nil && now < k.fresh)
+	}
+}
+
+// look asks for the list. Whether it is the herdr of the last sweep is asked only where that is in doubt.
+func (k *socket) look(ctx context.Context) error {
+	epoch, err := herdr.EpochOf(k.path)
+	if err != nil {
+		return err
+	}
+	if k.unsure || epoch != k.epoch {
+		pong, err := k.client.Ping(ctx)
+		if err != nil {
+			return err
+		}
+		now := k.time.awake()
+		switch {
+		case !k.met:
+			k.fresh = now + epochHold
+		case epoch != k.epoch || pong != k.pong:
+			k.held = now + epochHold
+		}
+		k.epoch, k.pong, k.met, k.unsure = epoch, pong, true, false
+	}
+	list, err := k.client.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	if after, err := herdr.EpochOf(k.path); err != nil || after != epoch {
+		return cmp.Or(err, errReplaced) // whose list it is cannot be said
+	}
+	k.index(list)
+	return nil
+}
+
+var errReplaced = errors.New("it was replaced meanwhile")
+
+// index makes the agents findable. The client gives back the same list where nothing has changed.
+func (k *socket) index(list []herdr.Agent) {
+	if len(list) > 0 && len(list) == len(k.list) && &list[0] == &k.list[0] {
+		return
+	}
+	k.list = list
+	k.byPane = make(map[string]*herdr.Agent, len(list))
+	k.byTerm = make(map[string]*herdr.Agent, len(list))
+	for i := range list {
+		a := &list[i]
+		k.byPane[a.PaneID] = a
+		if a.TerminalID != "" {
+			k.byTerm[a.TerminalID] = a
+		}
+	}
+}
+
+// find is the agent of a task. A pane that was moved has another id, and its terminal is the same.
+func (k *socket) find(t *task.Task) *herdr.Agent {
+	h := t.Herdr
+	if a := k.byPane[h.Pane]; a != nil {
+		return a
+	}
+	if h.TerminalID == "" {
+		return nil
+	}
+	return k.byTerm[h.TerminalID]
+}
+
+// note logs trouble with the socket when it is new, and when it ends.
+func (k *socket) note(err error) {
+	k.mu.Lock()
+	k.trouble = err
+	k.mu.Unlock()
+	said := ""
+	if err != nil {
+		said = err.Error()
+	}
+	if said == k.problem {
+		return
+	}
+	k.problem = said
+	if err != nil {
+		k.Log.Warn("herdr does not answer: its tasks are left as they are", "socket", k.path, "err", err)
+		return
+	}
+	k.Log.Info("herdr answers", "socket", k.path)
+}
+
+// ask makes a request about a single pane, at most eight at once. ok is false when no answer came: nothing is known then.
+func (k *socket) ask(ctx context.Context, request func(context.Context) error) (ok bool, refused error) {
+	select {
+	case k.slots <- struct{}{}:
+	case <-ctx.Done():
+		return false, nil
+	}
+	defer func() { <-k.slots }()
+	k.mu.Lock()
+	trouble := k.trouble
+	k.mu.Unlock()
+	if trouble != nil {
+		return false, nil
+	}
+	err := request(ctx)
+	if _, word := errors.AsType[*herdr.Error](err); err == nil || word {
+		return true, err
+	}
+	k.mu.Lock()
+	k.trouble = err
+	k.mu.Unlock()
+	return false, nil
+}
