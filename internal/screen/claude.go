@@ -124,7 +124,7 @@ func findClaudeBox(s pane) (claudeBox, bool) {
 			}
 		}
 		lively := strings.HasPrefix(prompt, "❯") || strings.HasPrefix(prompt, "! ") || prompt == "!" || strings.HasPrefix(prompt, "# ")
-		return claudeBox{top, bottom}, lively && top+1 < bottom && !claudeDialog(s[bottom+1:])
+		return claudeBox{top, bottom}, lively && top+1 < bottom
 	}
 	return claudeBox{}, false
 }
@@ -230,14 +230,12 @@ func readClaudeEnd(s pane, box claudeBox) claudeEnd {
 	var para []string
 	for start := len(above); start > 0 && len(para) == 0; {
 		start, para = paragraph(above[:start])
+		end.scrolled = end.scrolled || slices.ContainsFunc(para, claudePill().MatchString)
 		for len(para) > 0 && indent(para[len(para)-1]) > columns/3 {
 			para = para[:len(para)-1] // a notice at the right edge
 		}
-		if len(para) > 0 && (strings.HasPrefix(para[0], "  ❯ ") || strings.HasPrefix(para[0], "  ⎿  Tip: ")) {
-			para = nil // messages that wait, a tip
-		}
-		for _, line := range para {
-			end.scrolled = end.scrolled || claudePill().MatchString(line)
+		if len(para) > 0 && strings.HasPrefix(para[0], "  ❯ ") {
+			para = nil // messages that wait
 		}
 	}
 	if len(para) == 0 {

@@ -16,13 +16,12 @@ import (
 // text, while one that is invented has somebody answer what nobody asked.
 
 const (
-	decisionMark  = "needs-decision:"
-	questionCap   = 600
-	optionCap     = 200
-	optionsCap    = 12
-	wrapMargin    = 6 // how many columns at most a client leaves free at the right
-	promptCap     = 1 << 18
-	promptTailCap = 120 // how much of a prompt's end tells where it ends on the screen
+	decisionMark = "needs-decision:"
+	questionCap  = 600
+	optionCap    = 200
+	optionsCap   = 12
+	wrapMargin   = 6       // how many columns at most a client leaves free at the right
+	promptCap    = 1 << 18 // of the prompt's end
 )
 
 var (
@@ -31,12 +30,12 @@ var (
 )
 
 // Decision is the question of the last turn's last `needs-decision:` line, with the options listed below it. prompt is
-// the text that was sent last, if it is known: what stands before its end on the screen, or in it, is no question.
+// the text that was sent last, if it is known: where the screen does not show whose a line is, one that stands in the
+// prompt is taken for the prompt's.
 func Decision(agent, text, prompt string) (question string, options []string, ok bool) {
 	s := read(text)
 	turn, columns := lastTurn(agent, s)
 	said := squash(prompt[max(0, len(prompt)-promptCap):])
-	turn = afterPrompt(turn, said)
 	for i, line := range slices.Backward(turn) {
 		value, found := marked(line.text)
 		if !found || !line.own {
@@ -148,27 +147,4 @@ func squash(s string) string {
 		}
 		return unicode.ToLower(r)
 	}, s)
-}
-
-// afterPrompt is what follows the last place where the prompt ends. A prompt that is out of view, or folded, is not
-// found: then its own words are still no question, see Decision.
-func afterPrompt(turn []turnLine, said string) []turnLine {
-	tail := []rune(said)
-	tail = tail[max(0, len(tail)-promptTailCap):]
-	if len(tail) < 12 {
-		return turn // too short to be told from an answer
-	}
-	var all strings.Builder
-	ends := make([]int, len(turn))
-	for i, line := range turn {
-		all.WriteString(squash(line.text))
-		ends[i] = all.Len()
-	}
-	at := strings.LastIndex(all.String(), string(tail))
-	if at < 0 {
-		return turn
-	}
-	at += len(string(tail))
-	i, _ := slices.BinarySearch(ends, at)
-	return turn[min(i+1, len(turn)):]
 }

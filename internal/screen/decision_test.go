@@ -41,6 +41,7 @@ func TestAQuestionIsReadFromTheLastTurn(t *testing.T) {
 		{name: "whose answer's beginning is out of view", agent: "claude", text: claudeScreen("  and so on.\n\n  needs-decision: Keep the fields?\n\n✻ Baked for 4s"), prompt: framed, question: "Keep the fields?"},
 		{name: "with wide characters", agent: "claude", text: claudeScreen("❯ 続けて\n\n● needs-decision: 空のフィールドを残しますか、それとも捨てます\n  か?\n\n✻ Baked for 4s"), question: "空のフィールドを残しますか、それとも捨てます か?"},
 		{name: "after the prompt that has the template", agent: "claude", text: claudeScreen("❯ Fix the parser.\n\n  If you cannot go on without an answer, end with a line\n  needs-decision: <question>\n  and stop.\n\n● needs-decision: Keep the fields?\n\n✻ Baked for 4s"), prompt: framed, question: "Keep the fields?"},
+		{name: "in the words that the prompt gave", agent: "claude", text: claudeScreen("❯ Fix it\n\n● needs-decision: Red or blue?\n\n✻ Baked for 4s"), prompt: "Fix it. In doubt end with\nneeds-decision: Red or blue?", question: "Red or blue?"},
 		{name: "of the last two", agent: "claude", text: claudeScreen("❯ Go on\n\n● needs-decision: Keep the fields?\n\n● Bash(ls)\n  ⎿  a\n\n● needs-decision: And the commas?\n\n✻ Baked for 4s"), question: "And the commas?"},
 		{name: "in bold", agent: "pi", text: piScreen(" Go on\n\n\n **needs-decision:** Keep the fields?"), question: "Keep the fields?"},
 		{name: "with a type in it", agent: "claude", text: claudeScreen("● needs-decision: Shall Parse return Option<String>?\n\n✻ Baked for 4s"), question: "Shall Parse return Option<String>?"},
