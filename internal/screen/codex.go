@@ -36,7 +36,7 @@ func codex(s pane, title string) Reading {
 	calm := codexOwnTitle(s[prompt:], title)
 	start, end := paragraph(s[:prompt])
 	if len(end) > 0 && codexWaiting().MatchString(end[0]) {
-		start, end = paragraph(s[:start])
+		_, end = paragraph(s[:start])
 	}
 	if len(end) == 0 {
 		return because(Unknown, "", "") // a pane too low to show more than the prompt
