@@ -98,8 +98,12 @@ func TestAFrozenServerAnswersWhenItThaws(t *testing.T) {
 	srv.Freeze()
 	c := dial(t, srv)
 	c.put(request("ping", "{}"))
+	asleep := dial(t, srv)
+	asleep.put(request("agent.rename", `{"target":"w1:p2","name":"renamed"}`))
+	soon(t, srv, func() bool { return len(srv.Requests("")) == 3 })
 	p.Working()
 	events.nothing()
+	want(t, "name while it is frozen", p.Name(), "")
 	c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	if _, err := c.r.Peek(1); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("a frozen server came to %v, want nothing", err)
@@ -108,6 +112,8 @@ func TestAFrozenServerAnswersWhenItThaws(t *testing.T) {
 	c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	want(t, "answer", parse(t, c.line()).at("type"), any("pong"))
 	want(t, "event", events.event().Data["agent_status"], any("working"))
+	want(t, "answer", parse(t, asleep.line()).at("type"), any("agent_info"))
+	want(t, "name", p.Name(), "renamed")
 }
 
 func TestAServerCanBeGoneOrLeaveADeadSocket(t *testing.T) {

@@ -128,6 +128,12 @@ func (p *Pane) CurrentID() string {
 	return p.id
 }
 
+// Name is the agent's name; "" for none.
+func (p *Pane) Name() string {
+	defer p.lock()()
+	return p.name
+}
+
 // Working, Idle, Blocked and Unknown move the agent's own state.
 func (p *Pane) Working() { p.Set(Working) }
 func (p *Pane) Idle()    { p.Set(Idle) }
