@@ -37,7 +37,7 @@ func offerOf(v *kong.Value) offer {
 		placeholder = v.Flag.PlaceHolder
 	}
 	switch {
-	case v.Passthrough:
+	case v.Passthrough && v.Name == "command": // and not what is passed on to a program that is known
 		return offer{files: "command"}
 	case v.Enum != "":
 		return offer{words: v.EnumSlice()}

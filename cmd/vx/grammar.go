@@ -14,39 +14,41 @@ import (
 
 // grammar is the whole command line: one field per command, each in a file of its own.
 type grammar struct {
-	Init      initCommand      `cmd:"" group:"setup" help:"Register the Stop hook in Claude Code's settings."`
-	Upgrade   upgradeCommand   `cmd:"" group:"setup" help:"Mend the hook where it is registered."`
-	Uninstall uninstallCommand `cmd:"" group:"setup" help:"Take the hook out of the settings."`
-	Doctor    doctorCommand    `cmd:"" group:"setup" help:"Look for what keeps a wake from an idle session."`
-	Demo      demoCommand      `cmd:"" group:"setup" help:"Show the whole way of a wake, in a scratch HOME and project."`
+	Init      initCommand      `cmd:"" group:"setup" brief:"register the Stop hook" help:"Register the Stop hook in Claude Code's settings."`
+	Upgrade   upgradeCommand   `cmd:"" group:"setup" brief:"mend the hook" help:"Mend the hook where it is registered."`
+	Uninstall uninstallCommand `cmd:"" group:"setup" brief:"take the hook out" help:"Take the hook out of the settings."`
+	Doctor    doctorCommand    `cmd:"" group:"setup" brief:"look for what is wrong" help:"Look for what keeps a wake from an idle session."`
+	Demo      demoCommand      `cmd:"" group:"setup" brief:"show the way of a wake" help:"Show the whole way of a wake, in a scratch HOME and project."`
 
-	Run  runCommand `cmd:"" group:"news" help:"Run a command, and put a wake when it has ended."`
+	Dispatch dispatchCommand `cmd:"" group:"soldiers" brief:"hand out a task" help:"Hand a task to a new soldier, in a camp and a pane of its own."`
+
+	Run  runCommand `cmd:"" group:"news" brief:"run a command, then wake" help:"Run a command, and put a wake when it has ended."`
 	Wake struct {
 		Send wakeSend `cmd:"" help:"Put a wake into a project's queue."`
 		List wakeList `cmd:"" help:"List what the queue holds."`
 		Show wakeShow `cmd:"" help:"Show one wake and what became of it."`
 		Log  wakeLog  `cmd:"" help:"Show what became of every wake, newest last."`
-	} `cmd:"" group:"news" help:"Send wakes, and see what became of them."`
-	Status statusCommand `cmd:"" group:"news" help:"Show who waits, what waits, and what was delivered."`
-	Mute   muteCommand   `cmd:"" group:"news" help:"Let wakes stay in the queue for a while."`
-	Unmute unmuteCommand `cmd:"" group:"news" help:"Deliver wakes again."`
+	} `cmd:"" group:"news" brief:"send wakes, look at them" help:"Send wakes, and see what became of them."`
+	Status statusCommand `cmd:"" group:"news" brief:"how things stand" help:"Show who waits, what waits, and what was delivered."`
+	Mute   muteCommand   `cmd:"" group:"news" brief:"keep wakes for a while" help:"Let wakes stay in the queue for a while."`
+	Unmute unmuteCommand `cmd:"" group:"news" brief:"deliver them again" help:"Deliver wakes again."`
 
 	Project struct {
 		List   projectList   `cmd:"" help:"List the projects that vx knows."`
 		Move   projectMove   `cmd:"" help:"Keep the state of a project that was moved or renamed."`
 		Forget projectForget `cmd:"" help:"Remove all that is kept of a project."`
-	} `cmd:"" group:"house" help:"List, move and forget projects."`
-	GC       gcCommand `cmd:"" name:"gc" group:"house" help:"Remove what has been of no more use for long."`
+	} `cmd:"" group:"house" brief:"list, move, forget" help:"List, move and forget projects."`
+	GC       gcCommand `cmd:"" name:"gc" group:"house" brief:"remove what is old" help:"Remove what has been of no more use for long."`
 	Sentinel struct {
 		Await  sentinelAwait  `cmd:"" help:"Wait for news, print it, and so start the next turn."`
 		Drain  sentinelDrain  `cmd:"" help:"Print the news there is now, or nothing."`
 		Run    sentinelRun    `cmd:"" default:"1" help:"Be the sentinel, in the foreground: vx sentinel."`
 		Stop   sentinelStop   `cmd:"" help:"End the sentinel."`
 		Status sentinelStatus `cmd:"" help:"Show whether the sentinel runs, and which vx it is."`
-	} `cmd:"" group:"house" help:"Watch for all projects; and what the Stop hook runs."`
-	Screen     screenCommand `cmd:"" group:"house" help:"Tell from the text of a pane what the agent in it does."`
-	Completion completion    `cmd:"" group:"house" help:"Print a completion script for bash, zsh or fish."`
-	Version    version       `cmd:"" group:"house" help:"Print the version."`
+	} `cmd:"" group:"house" brief:"watch for all projects" help:"Watch for all projects; and what the Stop hook runs."`
+	Screen     screenCommand `cmd:"" group:"house" brief:"what does a pane show" help:"Tell from the text of a pane what the agent in it does."`
+	Completion completion    `cmd:"" group:"house" brief:"complete in your shell" help:"Print a completion script for bash, zsh or fish."`
+	Version    version       `cmd:"" group:"house" brief:"print the version" help:"Print the version."`
 }
 
 // execute parses the command line and runs the command. What a command's Run asks for is made when it asks.

@@ -5,6 +5,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -18,8 +20,11 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	if at == nil {
 		at = ctx.Model.Node
 	}
-	if len(at.Children) == 0 {
+	switch {
+	case len(at.Children) == 0:
 		return errors.Join(kong.DefaultHelpPrinter(options, ctx), errHelp)
+	case at.Parent == nil:
+		return errors.Join(printOverview(ctx.Stdout, at), errHelp)
 	}
 	fmt.Fprintf(ctx.Stdout, "Usage: %s <command>\n\n%s\n", at.FullPath(), at.Help)
 	width, group := 0, "none"
@@ -35,4 +40,29 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	}
 	_, err := fmt.Fprintf(ctx.Stdout, "\nRun \"%s <command> --help\" for more about a command.\n", at.FullPath())
 	return errors.Join(err, errHelp)
+}
+
+// printOverview prints all commands, in two columns: there are more of them than a screen has lines.
+func printOverview(out io.Writer, vx *kong.Node) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage: vx <command>\n\n%s\n", vx.Help)
+	for i := 0; i < len(vx.Children); {
+		end := i + 1
+		for end < len(vx.Children) && vx.Children[end].Tag.Group == vx.Children[i].Tag.Group {
+			end++
+		}
+		b.WriteByte('\n')
+		rows := (end - i + 1) / 2
+		for row := i; row < i+rows; row++ {
+			line := fmt.Sprintf("  %-10s %-26s", vx.Children[row].Name, vx.Children[row].Tag.Get("brief"))
+			if right := row + rows; right < end {
+				line += fmt.Sprintf("  %-10s %s", vx.Children[right].Name, vx.Children[right].Tag.Get("brief"))
+			}
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+		}
+		i = end
+	}
+	b.WriteString("\nRun \"vx <command> --help\" for more about a command.\n")
+	_, err := io.WriteString(out, b.String())
+	return err
 }

@@ -14,13 +14,15 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"vx/internal/herdr/herdrtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden output in the scripts")
 
 // TestMain lets the test binary be vx.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"vx": main})
+	testscript.Main(m, map[string]func(){"vx": main, "herdr": herdrtest.Main, "fakeherdr": fakeHerdr})
 }
 
 // TestScripts runs the command line as its users do; the scripts tell the stories.
@@ -35,6 +37,7 @@ func TestScripts(t *testing.T) {
 			"comes": comes,
 			"exits": exits,
 			"tidy":  tidy,
+			"thetask": thetask,
 		},
 	})
 }
