@@ -34,9 +34,9 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               homeOfItsOwn,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"comes": comes,
-			"exits": exits,
-			"tidy":  tidy,
+			"comes":   comes,
+			"exits":   exits,
+			"tidy":    tidy,
 			"thetask": thetask,
 		},
 	})
