@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"gopkg.in/natefinch/lumberjack.v2"
@@ -29,7 +30,8 @@ type Log struct {
 	mu     sync.Mutex
 	path   string
 	rotor  *lumberjack.Logger
-	stderr bool // is the log's
+	stderr bool      // is the log's
+	gone   time.Time // when the file was first missed; zero while it is there
 }
 
 // OpenLog opens the log, for the one who holds the lock.
@@ -42,6 +44,9 @@ func OpenLog(dir *state.Dir) (*Log, error) {
 	defer f.Close()
 	l := &Log{path: path, stderr: leadsTo(path, 2)}
 	l.rotor = &lumberjack.Logger{Filename: path, MaxSize: maxLog, MaxBackups: 1}
+	if _, err := l.rotor.Write(nil); err != nil { // open it now: later it may be gone
+		return nil, fmt.Errorf("sentinel log: %w", err)
+	}
 	return l, nil
 }
 
@@ -65,7 +70,11 @@ func openLog(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Write appends a record. A state directory that is gone is not made again for it.
+// removing is how long after the log the rest of the state directory may go, if it is to go.
+const removing = time.Minute
+
+// Write appends a record. A log that is gone is made again, but not at once: whoever removes the state directory with all
+// that is in it is not to find something new there.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,19 +83,34 @@ func (l *Log) Write(p []byte) (int, error) {
 	}
 	before, err := os.Lstat(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Lstat(filepath.Dir(l.path)); err != nil {
-			return 0, err
-		}
-		err = l.reopen()
+		return l.writeGone(p)
 	}
+	l.gone = time.Time{}
 	if err != nil {
 		return 0, err
 	}
 	n, err := l.rotor.Write(p)
-	if after, serr := os.Lstat(l.path); err == nil && (serr != nil || before == nil || !os.SameFile(before, after)) {
+	if after, serr := os.Lstat(l.path); err == nil && (serr != nil || !os.SameFile(before, after)) {
 		err = l.reopen()
 	}
 	return n, err
+}
+
+// writeGone is Write while there is no file.
+func (l *Log) writeGone(p []byte) (int, error) {
+	if l.gone.IsZero() {
+		l.gone = time.Now()
+	}
+	if time.Since(l.gone) < removing {
+		return 0, fs.ErrNotExist
+	}
+	if _, err := os.Lstat(filepath.Dir(l.path)); err != nil {
+		return 0, err
+	}
+	if err := l.reopen(); err != nil {
+		return 0, err
+	}
+	return l.rotor.Write(p)
 }
 
 // reopen follows the log's name to a new file. What rotates does not open it for appending, so that what stderr adds

@@ -63,6 +63,10 @@ func TestStderrFollowsTheLog(t *testing.T) {
 	w.must(err)
 	defer l.Close()
 	w.must(os.Remove(w.dir.Join(LogName)))
+	if _, err := l.Write([]byte("time=0\n")); err == nil {
+		t.Error("it is there again at once")
+	}
+	l.gone = l.gone.Add(-removing)
 	_, err = l.Write([]byte("time=1\n"))
 	w.must(err)
 	fmt.Fprintln(os.Stderr, "panic: now")
@@ -79,6 +83,10 @@ func TestTheLogDoesNotMakeAStateDirectoryAgain(t *testing.T) {
 	w.must(err)
 	defer l.Close()
 	w.must(os.RemoveAll(w.dir.Path()))
+	if _, err := l.Write([]byte("x\n")); err == nil {
+		t.Error("it was written")
+	}
+	l.gone = l.gone.Add(-removing)
 	if _, err := l.Write([]byte("x\n")); err == nil {
 		t.Error("it was written")
 	}

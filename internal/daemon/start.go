@@ -56,11 +56,12 @@ func EnsureCurrent(ctx context.Context, dir *state.Dir) error {
 			return err
 		}
 		info, running, err := Look(dir)
-		if err != nil || running && !info.Replaced() {
+		// One that holds the lock and has no name starts just now, or is about to let go.
+		if err != nil || running && info.PID != 0 && !info.Replaced() {
 			return err
 		}
 		if time.Now().After(end) || !pause(ctx) {
-			return fmt.Errorf("sentinel: process %d is of an older program and does not leave", info.PID)
+			return fmt.Errorf("sentinel: process %d is about to leave, and does not", info.PID)
 		}
 	}
 }

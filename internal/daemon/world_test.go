@@ -175,21 +175,35 @@ func (w world) command(args ...string) *exec.Cmd {
 // start starts a sentinel by a command of its own, and waits until it says who it is and has swept.
 func (w world) start() Info {
 	w.Helper()
-	if out, err := w.command("start").CombinedOutput(); err != nil {
-		w.Fatalf("start: %v: %s", err, out)
+	// The lock may be held for an instant by what one that has just ended has left, its launcher.
+	for range 30 {
+		if out, err := w.command("start").CombinedOutput(); err != nil {
+			w.Fatalf("start: %v: %s", err, out)
+		}
+		for range 400 {
+			if info, ok := w.up(); ok {
+				return info
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
 	}
 	return w.running()
+}
+
+// up is a sentinel that has come up, if there is one.
+func (w world) up() (Info, bool) {
+	info, running, err := Look(w.dir)
+	_, serr := os.Lstat(w.dir.Join(startsName))
+	_, lerr := os.Lstat(w.dir.Join(LogName))
+	return info, err == nil && running && info.PID != 0 && errors.Is(serr, fs.ErrNotExist) && lerr == nil
 }
 
 // running waits for a sentinel that has come up.
 func (w world) running() (info Info) {
 	w.Helper()
-	w.eventually("a sentinel", func() bool {
-		i, running, err := Look(w.dir)
-		info = i
-		_, serr := os.Lstat(w.dir.Join(startsName))
-		_, lerr := os.Lstat(w.dir.Join(LogName))
-		return err == nil && running && i.PID != 0 && errors.Is(serr, fs.ErrNotExist) && lerr == nil
+	w.eventually("a sentinel", func() (ok bool) {
+		info, ok = w.up()
+		return ok
 	})
 	return info
 }
