@@ -36,11 +36,12 @@ var imports = map[string][]string{
 	"internal/awaiter":  nil,
 	"internal/camp":     nil,
 	"internal/daemon":   nil,
+	"internal/forum":    {"internal/wake"},
 	"internal/herdr":    nil,
 	"internal/screen":   nil,
 	"internal/soldier":  {"internal/herdr", "internal/screen", "internal/task"},
 	"internal/task":     {"internal/wake"},
-	"internal/sentinel": {"internal/awaiter", "internal/herdr", "internal/soldier", "internal/task", "internal/wake"},
+	"internal/sentinel": {"internal/awaiter", "internal/forum", "internal/herdr", "internal/soldier", "internal/task", "internal/wake"},
 
 	"internal/commander": {"internal/awaiter", "internal/herdr"},
 	"internal/dispatch":  {"internal/camp", "internal/commander", "internal/herdr", "internal/screen", "internal/task", "internal/wake"},

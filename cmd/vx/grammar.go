@@ -29,6 +29,10 @@ type grammar struct {
 		Show wakeShow `cmd:"" help:"Show one wake and what became of it."`
 		Log  wakeLog  `cmd:"" help:"Show what became of every wake, newest last."`
 	} `cmd:"" group:"news" brief:"send wakes, look at them" help:"Send wakes, and see what became of them."`
+	Forum struct {
+		Inbox forumInbox `cmd:"" help:"Show the messages that wait, and acknowledge them."`
+		Post  forumPost  `cmd:"" help:"Put a message into the inbox, and ring for it."`
+	} `cmd:"" group:"news" brief:"feedback of reviews" help:"Keep the feedback of reviews in the project's inbox."`
 	Status statusCommand `cmd:"" group:"news" brief:"how things stand" help:"Show who waits, what waits, and what was delivered."`
 	Mute   muteCommand   `cmd:"" group:"news" brief:"keep wakes for a while" help:"Let wakes stay in the queue for a while."`
 	Unmute unmuteCommand `cmd:"" group:"news" brief:"deliver them again" help:"Deliver wakes again."`

@@ -9,41 +9,51 @@ import (
 	"time"
 
 	"vx/internal/awaiter"
+	"vx/internal/forum"
 	"vx/internal/proc"
 	"vx/internal/state"
 	"vx/internal/wake"
 )
 
 // House looks after what awaits and deliveries leave behind, in every project: awaits whose client is gone are ended,
-// deliveries whose owner is gone are settled or taken back. It remembers what it saw, so that a sweep in which nothing
-// happened costs some stats.
+// deliveries whose owner is gone are settled or taken back, messages that nobody rang for are rung for. It remembers what
+// it saw, so that a sweep in which nothing happened costs some stats.
 type House struct {
 	dir *state.Dir
 	log *slog.Logger
 
 	projects watched[*state.Project]
 	awaits   watched[awaiter.Entry]
-	sent     map[string]*wake.Outstanding // by the project's directory
-	said     map[string]string            // the last complaint about each thing
+	sent     map[string]*traces // by the project's directory
+	said     map[string]string  // the last complaint about each thing
+}
+
+// traces tell whether something was left behind in a project.
+type traces struct {
+	deliveries wake.Outstanding
+	inbox      forum.Watch
 }
 
 // NewHouse is a house that has not been looked at yet.
 func NewHouse(dir *state.Dir, log *slog.Logger) *House {
-	return &House{dir: dir, log: log, sent: map[string]*wake.Outstanding{}, said: map[string]string{}}
+	return &House{dir: dir, log: log, sent: map[string]*traces{}, said: map[string]string{}}
 }
 
 // Keep does what there is to do now. What it cannot do it logs, once, and tries again the next time.
 func (h *House) Keep(ctx context.Context) {
 	h.stopOrphans()
-	sent := map[string]*wake.Outstanding{}
+	sent := map[string]*traces{}
 	for _, p := range h.Projects() {
-		o := h.sent[p.Dir]
-		if o == nil {
-			o = new(wake.Outstanding)
+		t := h.sent[p.Dir]
+		if t == nil {
+			t = new(traces)
 		}
-		sent[p.Dir] = o
-		if q := wake.Open(p); o.Look(q) {
+		sent[p.Dir] = t
+		if q := wake.Open(p); t.deliveries.Look(q) {
 			h.complain("settle "+p.Dir, q.Settle(ctx))
+		}
+		if t.inbox.Look(p) {
+			h.complain("inbox of "+p.Dir, forum.Recover(ctx, p))
 		}
 	}
 	h.sent = sent // of projects that are gone nothing is kept

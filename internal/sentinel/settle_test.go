@@ -164,6 +164,36 @@ func TestWhatAnOwnerThatDiedHadClaimedGoesBack(t *testing.T) {
 	}
 }
 
+func TestAMessageThatAScriptDroppedIsRungForOnce(t *testing.T) {
+	dir := openState(t)
+	p := dir.Project("/home/u/shop")
+	h := NewHouse(dir, slog.New(slog.DiscardHandler))
+	if err := errors.Join(p.Ensure(), os.Mkdir(p.Join("forum-inbox"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	h.Keep(t.Context())
+	if err := os.WriteFile(p.Join("forum-inbox", "card.json"), []byte(`{"text":"less","session":"s"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rings := 0
+	for range 3 {
+		h.Keep(t.Context())
+		d, err := wake.Open(p).Claim(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d != nil {
+			rings++
+			if err := errors.Join(d.Note(wake.Recipient{}), d.Emit(), d.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if rings != 1 {
+		t.Errorf("rung for %d times", rings)
+	}
+}
+
 func TestTroubleIsLoggedOnceAndHoldsUpNoOtherProject(t *testing.T) {
 	dir := openState(t)
 	var log bytes.Buffer

@@ -16,7 +16,7 @@ import (
 const graveName = ".forgotten-"
 
 // Forget removes all that is kept of the project. It refuses with a *Refusal while an await or a delivery of it is live,
-// while a soldier has a camp in it, and, unless it is forced, while wakes wait, are unsettled, or there are tasks or anything
+// while a soldier has a camp in it, and, unless it is forced, while wakes or messages wait, are unsettled, or there are tasks or anything
 // that this build does not know. The
 // directory is renamed first: a crash leaves it whole, or out of every command's sight.
 func (q *Queue) Forget(ctx context.Context, force bool) error {
@@ -72,8 +72,11 @@ func (q *Queue) removable(at *Queue, force bool) error {
 		return &Refusal{q.Project.Root, fmt.Sprintf("soldiers have camps in its state (%d)", h.Camps), "vx land or vx strike them, then try again"}
 	case force || h.Empty():
 		return nil
-	case len(h.Unknown) > 0 && h.Waiting+h.Unsettled+h.Tasks == 0:
+	case len(h.Unknown) > 0 && h.Waiting+h.Unsettled+h.Tasks+h.Messages == 0:
 		return &Refusal{q.Project.Root, fmt.Sprintf("its state holds what this vx does not know (%q)", h.Unknown[0]), "look into " + q.Project.Dir}
+	}
+	if h.Waiting+h.Unsettled+h.Tasks == 0 {
+		return &Refusal{q.Project.Root, fmt.Sprintf("it holds messages that nobody has acknowledged: %d", h.Messages), "vx forum inbox --project " + state.Quote(q.Project.Root) + "; --yes removes them too"}
 	}
 	if h.Waiting+h.Unsettled == 0 {
 		return &Refusal{q.Project.Root, fmt.Sprintf("it holds tasks: %d", h.Tasks), "vx status --all shows them; --yes removes them too"}

@@ -24,10 +24,10 @@ type Garbage struct {
 	Bytes int64
 }
 
-// Collect removes what has been of no more use for longer than older: quarantined wakes, rotated histories and logs, and the
-// state of projects whose path is gone; also what crashes left half written, and dead awaits left. It never takes a wake that
-// waits or is unsettled, or anything that it does not know. With dry it removes nothing and says what it would. What
-// could not be removed does not keep it from the rest: the errors are joined.
+// Collect removes what has been of no more use for longer than older: quarantined wakes, acknowledged messages, rotated
+// histories and logs, and the state of projects whose path is gone; also what crashes left half written, and dead awaits
+// left. It never takes a wake that waits or is unsettled, or anything that it does not know. With dry it removes nothing
+// and says what it would. What could not be removed does not keep it from the rest: the errors are joined.
 func Collect(ctx context.Context, d *state.Dir, older time.Duration, dry bool) ([]Garbage, error) {
 	c := &collector{ctx: ctx, now: time.Now(), older: older, dry: dry}
 	c.collect(d)
@@ -133,6 +133,12 @@ func (c *collector) queue(q *Queue) {
 		c.file(b.Path, "a quarantined wake", c.older)
 	}
 	c.file(q.historyFile()+".1", "a rotated history", c.older)
+	old, err := readNames(q.Project.Join(oldMessages))
+	c.fail(err)
+	for _, name := range old {
+		c.file(q.Project.Join(oldMessages, name), "an acknowledged message", c.older)
+	}
+	c.interrupted(q.Project.Join("forum-inbox"), func(name string) bool { return strings.HasPrefix(name, ".") && name != ".lock" })
 	c.interrupted(q.join(".tmp"), func(string) bool { return true })
 	c.interrupted(q.Project.Dir, isTemp)
 }

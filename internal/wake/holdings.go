@@ -20,6 +20,7 @@ type Holdings struct {
 	Bad       int       `json:"bad"`
 	Tasks     int       `json:"tasks"`
 	Camps     int       `json:"camps"`             // worktrees that soldiers work in
+	Messages  int       `json:"messages"`          // feedback that nobody has acknowledged
 	Undo      bool      `json:"undo"`              // how vx uninstall gives back the settings' very bytes
 	Unknown   []string  `json:"unknown,omitempty"` // what this build knows nothing of, as paths in the directory
 	Bytes     int64     `json:"bytes"`
@@ -77,6 +78,8 @@ func (h *Holdings) count(rel string, e fs.DirEntry) error {
 		h.Undo = true
 	case len(at) == 2 && at[0] == "tasks" && isWake(name):
 		h.Tasks++
+	case len(at) == 2 && at[0] == "forum-inbox" && isWake(name):
+		h.Messages++
 	case len(at) == 2 && at[0] == "camps":
 		h.Camps++
 		if e.IsDir() {
@@ -130,7 +133,7 @@ func isTemp(name string) bool {
 
 // Empty reports whether nothing would be lost with the directory but its past and this machine's choices.
 func (h Holdings) Empty() bool {
-	return h.Waiting+h.Unsettled+h.Tasks+h.Camps == 0 && len(h.Unknown) == 0
+	return h.Waiting+h.Unsettled+h.Tasks+h.Camps+h.Messages == 0 && len(h.Unknown) == 0
 }
 
 func later(a, b time.Time) time.Time {

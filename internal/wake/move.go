@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"vx/internal/atomicfile"
 	"vx/internal/awaiter"
@@ -211,7 +212,8 @@ func (q *Queue) takeWakes(from *Queue) (n int, err error) {
 func keepBeside(from, to string) error {
 	err := atomicfile.RenameNew(from, to)
 	if errors.Is(err, fs.ErrExist) {
-		err = os.Rename(from, to+"-"+newToken())
+		ext := filepath.Ext(to)
+		err = os.Rename(from, strings.TrimSuffix(to, ext)+"-"+newToken()+ext)
 	}
 	return err
 }

@@ -6,18 +6,20 @@ import (
 	"os"
 )
 
-// workParts are the entries of a project's directory that hold tasks, and what soldiers work in and leave behind. This
-// package knows of them only that they must not be lost.
-func workParts() []string { return []string{"tasks", "reports", "pauses", "camps"} }
+// workParts are the entries of a project's directory that hold tasks, what soldiers work in and leave behind, and the
+// feedback of reviews. This package knows of them only that they must not be lost.
+func workParts() []string { return []string{"tasks", "reports", "pauses", "camps", "forum-inbox"} }
 
-// takeWork takes over what soldiers did. The ids of tasks are random, so that none is in the way of another.
+// oldMessages is where the messages of forum-inbox are that were acknowledged.
+const oldMessages = "forum-inbox/acknowledged"
+
+// takeWork takes over what soldiers did, and feedback. The ids of tasks are random, so that none is in the way of another;
+// a message whose name is taken gets another, which is its id then.
 func (q *Queue) takeWork(from *Queue) error {
-	for _, part := range workParts() {
+	for _, part := range append([]string{oldMessages}, workParts()...) {
 		names, err := readNames(from.Project.Join(part))
 		if err == nil && len(names) > 0 {
-			if err = os.Mkdir(q.Project.Join(part), 0o700); errors.Is(err, fs.ErrExist) {
-				err = nil
-			}
+			err = os.MkdirAll(q.Project.Join(part), 0o700)
 		}
 		for _, name := range names {
 			at := from.Project.Join(part, name)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // work gives a project a task and a report.
@@ -71,5 +72,67 @@ func TestAMoveIntoAProjectTakesTasksAlong(t *testing.T) {
 	}
 	if exists(q.Project.Dir) {
 		t.Error("the old directory stands")
+	}
+}
+
+// message gives a project one that waits and one that was acknowledged.
+func message(t *testing.T, q *Queue, name string) {
+	t.Helper()
+	for _, path := range []string{"forum-inbox/.lock", "forum-inbox/" + name + ".json", "forum-inbox/acknowledged/" + name + ".json"} {
+		at := q.Project.Join(path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(q.Project.Root), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAProjectWithFeedbackIsNotRemovedUnlessForced(t *testing.T) {
+	q := open(t)
+	message(t, q, "a")
+	if h, err := q.Holdings(); err != nil || h.Messages != 1 || h.Empty() || len(h.Unknown) != 0 {
+		t.Errorf("holdings %+v, %v", h, err)
+	}
+	var r *Refusal
+	if err := q.Forget(t.Context(), false); !errors.As(err, &r) || !strings.Contains(r.Why, "messages that nobody has acknowledged: 1") {
+		t.Errorf("%v", err)
+	}
+	if err := q.Forget(t.Context(), true); err != nil || exists(q.Project.Dir) {
+		t.Errorf("forced: %v", err)
+	}
+}
+
+func TestAMoveIntoAProjectTakesFeedbackAlong(t *testing.T) {
+	q := open(t)
+	to := sibling(t, q, "/home/u/store")
+	message(t, q, "a")
+	message(t, to, "a")
+	if _, err := Move(t.Context(), q.Project, to.Project.Root); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"forum-inbox", oldMessages} {
+		all, err := filepath.Glob(to.Project.Join(dir, "*.json"))
+		if err != nil || len(all) != 2 {
+			t.Errorf("%s holds %q, %v", dir, all, err)
+		}
+	}
+	if exists(q.Project.Dir) {
+		t.Error("the old directory stands")
+	}
+}
+
+func TestOnlyAcknowledgedFeedbackIsRemovedForItsAge(t *testing.T) {
+	q := open(t)
+	message(t, q, "a")
+	if err := q.Project.Ensure(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Collect(t.Context(), q.Project.State(), time.Hour, false); err != nil || !exists(q.Project.Join(oldMessages, "a.json")) {
+		t.Errorf("young: %v", err)
+	}
+	if _, err := Collect(t.Context(), q.Project.State(), 0, false); err != nil {
+		t.Fatal(err)
+	}
+	if exists(q.Project.Join(oldMessages, "a.json")) || !exists(q.Project.Join("forum-inbox", "a.json")) {
+		t.Error("what was acknowledged is there, or what waits is not")
 	}
 }
