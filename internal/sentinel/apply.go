@@ -14,18 +14,20 @@ import (
 // errGivenAnew says that the task was given something else to do since it was judged.
 var errGivenAnew = errors.New("prompted meanwhile")
 
-// carryOut does what a judgement comes to. Most come to nothing new.
-func (l *look) carryOut(ctx context.Context, v *soldier.Verdict) {
+// carryOut does what a judgement comes to. Most come to nothing new, and then it is false.
+func (l *look) carryOut(ctx context.Context, v *soldier.Verdict) bool {
 	t := l.watch.task
 	if v.To == task.Running && t.Camp != nil {
 		// A finished task that works again is running only if it still has where to work.
 		if _, err := os.Stat(t.Camp.Path); err != nil {
-			return
+			return false
 		}
 	}
-	if v.Changes(t) || l.moved(t) {
-		l.apply(ctx, v)
+	if !v.Changes(t) && !l.moved(t) {
+		return false
 	}
+	l.apply(ctx, v)
+	return true
 }
 
 // apply saves what a judgement comes to, and with it the wake of the commander, if it is news. What was decided is
@@ -55,7 +57,7 @@ func (l *look) apply(ctx context.Context, v *soldier.Verdict) {
 		saved, err = w.project.tasks.Update(ctx, was.ID, was.Status, change)
 	}
 	if saved.ID != "" {
-		w.task = &saved // also where only the wake still has to enter
+		w.task, w.of = &saved, nil // also where only the wake still has to enter
 	}
 	if err != nil {
 		l.failed(was, v, err)

@@ -129,14 +129,16 @@ func (l *look) askClient(ctx context.Context) bool {
 
 // record is what a process's record says; nil when the process has ended.
 func (l *look) record(id proc.ID) *soldier.Client {
+	if id.Status() == proc.Gone {
+		return nil // a client that was killed leaves its record
+	}
 	s, ok := claude.SessionOf(id)
 	if t := l.watch.task; !ok && t.Session != nil && t.Session.Record != "" {
 		s, ok = claude.SessionAt(t.Session.Record, id)
 	}
 	if !ok {
-		// Asked after the record: a client that ends takes it away.
 		if id.Status() == proc.Gone {
-			return nil
+			return nil // it has just ended, and taken its record away
 		}
 		return &soldier.Client{State: soldier.ClientNone}
 	}
@@ -149,7 +151,7 @@ func (l *look) record(id proc.ID) *soldier.Client {
 func (l *look) unmet() bool {
 	w, a := l.watch, l.seen.Agent
 	return a != nil && w.client.IsZero() && w.task.Status == task.Running && soldier.HasRecord(a.Kind) && !l.seen.Held &&
-		w.asked.terminal != a.TerminalID && l.clients.some()
+		w.asked.terminal != a.TerminalID && l.recorded.Load()
 }
 
 // findClient asks herdr which processes are in the foreground of the pane, and which of them keeps a record.
@@ -172,12 +174,12 @@ func (l *look) findClient(ctx context.Context) bool {
 		p, err = l.socket.client.Processes(ctx, pane)
 		return err
 	})
-	if !ok {
+	if !ok && !l.givesUp(ctx) {
 		return false
 	}
 	w.asked = asked{terminal, l.seen.Now}
 	l.seen.Client = &soldier.Client{State: soldier.ClientNone}
-	if refused != nil {
+	if !ok || refused != nil {
 		return true
 	}
 	others := false

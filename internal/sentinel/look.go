@@ -13,6 +13,7 @@ const (
 	settling   = 8 * time.Second // how long a pane is waited for to come to rest
 	between    = time.Second     // between two readings of a pane, and two looks at once
 	rereading  = 30 * time.Second
+	inVain     = 3  // looks without an answer, though herdr answers others: what it does not answer is unreadable
 	maxJudging = 24 // times that one look is judged; a handful is enough
 )
 
@@ -29,6 +30,7 @@ type look struct {
 func (l *look) run(ctx context.Context, v soldier.Verdict) {
 	for range maxJudging {
 		if v.Need == 0 {
+			l.watch.vain = 0
 			l.carryOut(ctx, &v)
 			return
 		}
@@ -113,10 +115,23 @@ func (l *look) askExplain(ctx context.Context) bool {
 		e, err = l.socket.client.Explain(ctx, l.seen.Agent.PaneID)
 		return err
 	})
+	if !ok && !l.givesUp(ctx) {
+		return false
+	}
 	// What cannot be explained is not trusted more than a fallback.
-	fallback := refused != nil || e.FallbackReason != ""
+	fallback := !ok || refused != nil || e.FallbackReason != ""
 	l.seen.Fallback = &fallback
-	return ok
+	return true
+}
+
+// givesUp reports whether a question is not to be waited for any longer: herdr answers others, and not this one, again and
+// again.
+func (l *look) givesUp(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	l.watch.vain++
+	return l.watch.vain >= inVain
 }
 
 // again looks a second time, a moment later.
@@ -171,8 +186,10 @@ func (l *look) readText(ctx context.Context) bool {
 			return err
 		})
 		switch {
-		case !ok || herdr.Code(refused) == herdr.AgentNotIdle:
+		case !ok && !l.givesUp(ctx), herdr.Code(refused) == herdr.AgentNotIdle:
 			return false
+		case !ok:
+			text.Err = "no answer"
 		case refused != nil && source == herdr.Detection:
 			source, text.Visible, n = herdr.Visible, true, -1
 			continue

@@ -43,11 +43,13 @@ type sentinel struct {
 	keeping  atomic.Bool
 	projects *House // the same projects for the sweeps, which wait for nothing
 
-	watches map[key]*watch
 	sockets map[string]*socket
 	clients *clients
-	stores  map[string]*project
+	stores  map[string]*project // by the project's directory
+	groups  map[string][]*watch // by socket
 	round   int
+
+	recorded atomic.Bool // some client keeps a record of itself
 
 	recovered time.Time // when the transitions that a crash left half done were last looked for
 	work      sync.WaitGroup
@@ -56,7 +58,7 @@ type sentinel struct {
 func newSentinel(c Config, speed float64) *sentinel {
 	s := &sentinel{
 		Config: c, time: newPace(speed), house: NewHouse(c.Dir, c.Log), projects: NewHouse(c.Dir, c.Log), calls: make(chan struct{}, 1),
-		watches: map[key]*watch{}, sockets: map[string]*socket{}, stores: map[string]*project{},
+		sockets: map[string]*socket{}, stores: map[string]*project{},
 	}
 	s.clients = newClients(s.call)
 	return s
@@ -128,6 +130,7 @@ func (s *sentinel) call() {
 // passed over.
 func (s *sentinel) sweep(ctx context.Context) {
 	s.round++
+	s.recorded.Store(s.clients.some())
 	groups := s.gather(ctx)
 	for path, group := range groups {
 		if path == "" {

@@ -27,7 +27,7 @@ type socket struct {
 	slots  chan struct{}
 
 	mu      sync.Mutex
-	trouble error // the last request was answered by nobody
+	trouble error // nobody is there: nothing is asked until a sweep has found somebody
 
 	// Of the sweep alone.
 	epoch   herdr.Epoch
@@ -45,20 +45,21 @@ type socket struct {
 func newSocket(s *sentinel, path string) *socket {
 	return &socket{
 		sentinel: s, path: path, slots: make(chan struct{}, atOnce), unsure: true,
-		client: &herdr.Client{Socket: path, Deadline: s.time.real(patience)},
+		client: &herdr.Client{Socket: path, Deadline: patience},
 	}
 }
 
 // sweep asks the herdr for all of its agents, and judges the tasks in it.
 func (k *socket) sweep(ctx context.Context, group []*watch) {
-	if err := k.look(ctx); err != nil {
+	changed, err := k.look(ctx)
+	if err != nil {
 		if ctx.Err() != nil {
 			return
 		}
 		k.note(err)
 		k.unsure = true
 		for _, w := range group {
-			if w.mu.TryLock() {
+			if w.lock() {
 				w.memory.Unknown()
 				w.mu.Unlock()
 			}
@@ -66,38 +67,58 @@ func (k *socket) sweep(ctx context.Context, group []*watch) {
 		return
 	}
 	k.note(nil)
-	now := k.time.awake()
-	for _, w := range group {
-		if !w.mu.TryLock() {
-			continue
-		}
-		if a := k.find(w.task); a != nil && w.memory.Backwards(a) {
-			k.held, k.unsure = now+epochHold, true
-		}
-		w.mu.Unlock()
+	at := k.now()
+	if changed {
+		k.locate(at, group)
 	}
 	for _, w := range group {
 		if ctx.Err() != nil {
 			return
 		}
-		if !w.mu.TryLock() {
-			continue // it is being looked at
+		// One that cannot be locked is being looked at; one that is not located was until now.
+		if w.lock() {
+			k.place(w)
+			k.glance(ctx, k, w, at, at.awake < k.held || w.agent == nil && at.awake < k.fresh)
 		}
-		a := k.find(w.task)
-		k.judge(ctx, k, w, a, now < k.held || a == nil && now < k.fresh)
 	}
 }
 
-// look asks for the list. Whether it is the herdr of the last sweep is asked only where that is in doubt.
-func (k *socket) look(ctx context.Context) error {
+// locate finds the agents in the list. A sequence that ran backwards is another life of the herdr for all of them.
+func (k *socket) locate(at moment, group []*watch) {
+	for _, w := range group {
+		if !w.lock() {
+			continue
+		}
+		k.place(w)
+		if w.agent != nil && w.memory.Backwards(w.agent) {
+			k.held, k.unsure = at.awake+epochHold, true
+		}
+		w.mu.Unlock()
+	}
+}
+
+// place notes which agent of the list is the task's.
+func (k *socket) place(w *watch) {
+	if len(k.list) == 0 {
+		w.agent, w.of = nil, nil
+		return
+	}
+	if w.of != &k.list[0] {
+		w.agent, w.of = k.find(w.task), &k.list[0]
+	}
+}
+
+// look asks for the list, and says whether it is another one than before. Whether it is the herdr of the last sweep is asked
+// only where that is in doubt.
+func (k *socket) look(ctx context.Context) (changed bool, err error) {
 	epoch, err := herdr.EpochOf(k.path)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if k.unsure || epoch != k.epoch {
 		pong, err := k.client.Ping(ctx)
 		if err != nil {
-			return err
+			return false, err
 		}
 		now := k.time.awake()
 		switch {
@@ -110,22 +131,23 @@ func (k *socket) look(ctx context.Context) error {
 	}
 	list, err := k.client.Agents(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if after, err := herdr.EpochOf(k.path); err != nil || after != epoch {
-		return cmp.Or(err, errReplaced) // whose list it is cannot be said
+		return false, cmp.Or(err, errReplaced) // whose list it is cannot be said
+	}
+	// The client gives back the same list where nothing has changed.
+	if len(list) > 0 && len(list) == len(k.list) && &list[0] == &k.list[0] {
+		return false, nil
 	}
 	k.index(list)
-	return nil
+	return true, nil
 }
 
 var errReplaced = errors.New("it was replaced meanwhile")
 
-// index makes the agents findable. The client gives back the same list where nothing has changed.
+// index makes the agents findable.
 func (k *socket) index(list []herdr.Agent) {
-	if len(list) > 0 && len(list) == len(k.list) && &list[0] == &k.list[0] {
-		return
-	}
 	k.list = list
 	k.byPane = make(map[string]*herdr.Agent, len(list))
 	k.byTerm = make(map[string]*herdr.Agent, len(list))
@@ -188,8 +210,10 @@ func (k *socket) ask(ctx context.Context, request func(context.Context) error) (
 	if _, word := errors.AsType[*herdr.Error](err); err == nil || word {
 		return true, err
 	}
-	k.mu.Lock()
-	k.trouble = err
-	k.mu.Unlock()
+	if errors.Is(err, herdr.ErrUnreachable) {
+		k.mu.Lock()
+		k.trouble = err
+		k.mu.Unlock()
+	}
 	return false, nil
 }

@@ -3,6 +3,7 @@ package sentinel
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"vx/internal/herdr"
@@ -16,16 +17,20 @@ import (
 // project is a project whose tasks are watched.
 type project struct {
 	*state.Project
-	tasks *task.Store
-	said  string // the last complaint about its tasks
+	tasks   *task.Store
+	listed  []task.Task // as the watches are of
+	watches map[string]*watch
+	round   int
+	said    string // the last complaint about its tasks
 }
-
-type key struct{ project, id string }
 
 // watch is what the sentinel keeps of one task from sweep to sweep. Whoever looks at the task holds the lock; another look
 // does not wait for it.
 type watch struct {
 	project *project
+	socket  string // "" for a session that no herdr shows
+
+	late atomic.Pointer[task.Task] // listed while the lock was held
 
 	mu     sync.Mutex
 	task   *task.Task
@@ -34,7 +39,11 @@ type watch struct {
 	asked  asked
 	read   time.Duration // when the pane of a finished one was read last
 	proof  proofs
-	round  int // the sweep that it was last in
+	vain   int // looks in a row that ended for want of an answer to one question
+
+	agent *herdr.Agent // as herdr's list has it
+	of    *herdr.Agent // the first of that list
+	quiet *herdr.Agent // as long as the agent is as this one, a look finds nothing new; nil when it may
 }
 
 // asked is when herdr was asked for the client of an agent, and knew none.
@@ -44,42 +53,103 @@ type asked struct {
 }
 
 // gather brings the watches up to the tasks as they are, and groups them by their herdr's socket; "" for those without.
+// Where no project's tasks have changed the groups are what they were.
 func (s *sentinel) gather(ctx context.Context) map[string][]*watch {
-	groups := make(map[string][]*watch, len(s.sockets)+1)
 	again := time.Since(s.recovered) >= lookAgain
+	changed := false
 	for _, p := range s.projects.Projects() {
 		known := s.stores[p.Dir]
 		if known == nil {
 			known = &project{Project: p, tasks: task.Open(p)}
 			s.stores[p.Dir] = known
 		}
+		known.round = s.round
 		if again {
 			s.projects.complain("transitions of "+p.Dir, task.Recover(ctx, wake.Open(p), s.Dir))
 		}
 		tasks, bad := known.tasks.List()
 		s.complain(known, bad)
-		for i := range tasks {
-			t := &tasks[i]
-			if !live(t) {
-				continue
-			}
-			w := s.watch(known, t)
-			path := ""
-			if t.Herdr != nil {
-				path = t.Herdr.Socket
-			}
-			groups[path] = append(groups[path], w)
+		if len(tasks) == len(known.listed) && (len(tasks) == 0 || &tasks[0] == &known.listed[0]) {
+			continue
 		}
+		known.listed, changed = tasks, true
+		known.follow(tasks)
 	}
 	if again {
 		s.recovered = time.Now()
 	}
-	for k, w := range s.watches {
-		if w.round != s.round {
-			delete(s.watches, k)
+	for dir, p := range s.stores {
+		if p.round != s.round {
+			delete(s.stores, dir)
+			changed = true
+		}
+	}
+	if changed {
+		s.groups = s.group()
+	}
+	return s.groups
+}
+
+func (s *sentinel) group() map[string][]*watch {
+	groups := map[string][]*watch{}
+	for _, p := range s.stores {
+		for _, w := range p.watches {
+			groups[w.socket] = append(groups[w.socket], w)
 		}
 	}
 	return groups
+}
+
+// follow watches the tasks that anything can still come of.
+func (p *project) follow(tasks []task.Task) {
+	old := p.watches
+	p.watches = make(map[string]*watch, len(tasks))
+	for i := range tasks {
+		t := &tasks[i]
+		if !live(t) {
+			continue
+		}
+		socket := ""
+		if t.Herdr != nil {
+			socket = t.Herdr.Socket
+		}
+		w := old[t.ID]
+		if w == nil || w.socket != socket {
+			w = &watch{project: p, task: t, socket: socket}
+			if t.Session != nil {
+				w.client = proc.ID{PID: t.Session.PID, Start: t.Session.Start}
+			}
+		}
+		p.watches[t.ID] = w
+		w.update(t)
+	}
+}
+
+// update gives the watch the task as it was listed. While somebody looks at it, that may be older than what they save.
+func (w *watch) update(t *task.Task) {
+	if !w.mu.TryLock() {
+		w.late.Store(t)
+		return
+	}
+	defer w.mu.Unlock()
+	w.take(t)
+}
+
+func (w *watch) take(t *task.Task) {
+	if t != nil && !t.UpdatedAt.Before(w.task.UpdatedAt) {
+		w.task, w.quiet, w.of = t, nil, nil
+	}
+}
+
+// lock is for a look at the task; false while another one goes on.
+func (w *watch) lock() bool {
+	if !w.mu.TryLock() {
+		return false
+	}
+	if w.late.Load() != nil {
+		w.take(w.late.Swap(nil))
+	}
+	return true
 }
 
 // live reports whether anything can still come of a task: it runs, or it has finished and can run again.
@@ -89,27 +159,6 @@ func live(t *task.Task) bool {
 		return false
 	}
 	return t.Status == task.Running || soldier.Finished(t.Status)
-}
-
-func (s *sentinel) watch(p *project, t *task.Task) *watch {
-	k := key{p.Dir, t.ID}
-	w := s.watches[k]
-	if w == nil {
-		w = &watch{project: p, task: t}
-		if t.Session != nil {
-			w.client = proc.ID{PID: t.Session.PID, Start: t.Session.Start}
-		}
-		s.watches[k] = w
-	}
-	w.round = s.round
-	// While somebody looks at it, what was listed may be older than what that look saved.
-	if w.mu.TryLock() {
-		if !t.UpdatedAt.Before(w.task.UpdatedAt) {
-			w.task = t
-		}
-		w.mu.Unlock()
-	}
-	return w
 }
 
 // complain logs what is wrong with a project's tasks when it is new.
@@ -127,22 +176,31 @@ func (s *sentinel) complain(p *project, bad []error) {
 	}
 }
 
-// judge is one look at a task from the sweep. What it can say without asking anybody it says; for the rest a look of its
-// own begins, beside the sweep. The lock is held, and is given up here or by that look.
-func (s *sentinel) judge(ctx context.Context, k *socket, w *watch, agent *herdr.Agent, held bool) {
+// glance is the sweep's look at a task. What it can say without asking anybody it says; for the rest a look of its own
+// begins, beside the sweep. The lock is held, and is given up here or by that look.
+func (s *sentinel) glance(ctx context.Context, k *socket, w *watch, at moment, held bool) {
+	if w.quiet != nil && w.agent != nil && !held && (w.quiet == w.agent || *w.quiet == *w.agent) {
+		w.memory.Unchanged(at.wall)
+		w.mu.Unlock()
+		return
+	}
 	l := &look{sentinel: s, socket: k, watch: w}
-	l.seen = soldier.Look{Now: s.time.awake(), Wall: time.Now(), Agent: agent, Held: held}
+	l.seen = soldier.Look{Now: at.awake, Wall: at.wall, Agent: w.agent, Held: held}
 	if !w.client.IsZero() {
 		l.seen.Client = l.record(w.client) // nil for one that has ended: who came after it is asked for if it matters
 	}
 	v := soldier.Judge(w.task, &l.seen, &w.memory)
 	if v.Need == 0 && !l.unmet() {
-		l.carryOut(ctx, &v)
+		w.quiet = nil
+		if !l.carryOut(ctx, &v) && !held && w.client.IsZero() && v.Settled(w.task) {
+			w.quiet = w.agent
+		}
 		w.mu.Unlock()
 		return
 	}
 	s.work.Go(func() {
 		defer w.mu.Unlock()
+		w.quiet = nil
 		l.run(ctx, v)
 		if l.unmet() {
 			l.findClient(ctx)
@@ -150,11 +208,20 @@ func (s *sentinel) judge(ctx context.Context, k *socket, w *watch, agent *herdr.
 	})
 }
 
+// moment is when a sweep looks.
+type moment struct {
+	awake time.Duration
+	wall  time.Time
+}
+
+func (s *sentinel) now() moment { return moment{s.time.awake(), time.Now()} }
+
 // sessions looks at the tasks whose clients no herdr shows.
 func (s *sentinel) sessions(ctx context.Context, group []*watch) {
+	at := s.now()
 	for _, w := range group {
-		if w.mu.TryLock() {
-			s.judge(ctx, nil, w, nil, false)
+		if w.lock() {
+			s.glance(ctx, nil, w, at, false)
 		}
 	}
 }

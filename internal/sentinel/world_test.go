@@ -28,7 +28,7 @@ func runAtHome(m *testing.M) int {
 	flag.Parse()
 	home, err := os.MkdirTemp("", "vx-sentinel-")
 	if err == nil {
-		err = errors.Join(os.Setenv("HOME", home), os.Setenv("CLAUDE_CONFIG_DIR", filepath.Join(home, ".claude")), flag.Set("test.parallel", "6"))
+		err = errors.Join(os.Setenv("HOME", home), os.Setenv("CLAUDE_CONFIG_DIR", filepath.Join(home, ".claude")), flag.Set("test.parallel", "8"))
 	}
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(home, ".claude", "sessions"), 0o700)

@@ -3,6 +3,7 @@ package soldier
 import (
 	"time"
 
+	"vx/internal/screen"
 	"vx/internal/task"
 )
 
@@ -15,6 +16,12 @@ func (v *Verdict) Changes(t *task.Task) bool {
 func (v *Verdict) tells(t *task.Task) bool {
 	e := v.Evidence
 	return e.State != "" && !Finished(t.Status) && (t.Evidence == nil || t.Evidence.State != string(e.State) || t.Evidence.By != e.By)
+}
+
+// Settled reports whether the same look would come to the same verdict at any later time: the soldier works, or has finished
+// and rests.
+func (v *Verdict) Settled(t *task.Task) bool {
+	return v.Need == 0 && v.To == "" && (t.Status != task.Running || v.Evidence.State == screen.Working)
 }
 
 // News reports whether the commander is to be woken.

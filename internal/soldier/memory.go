@@ -151,6 +151,13 @@ func (m *Memory) busy(o *Look) {
 	m.Unknown()
 }
 
+// Unchanged stands for a look that is like the last one, whose verdict was Settled.
+func (m *Memory) Unchanged(wall time.Time) {
+	if m.status == task.Running {
+		m.working = wall
+	}
+}
+
 // started reports whether the soldier has worked since the last dispatch or prompt, as far as can be said.
 func (m *Memory) started(t *task.Task, o *Look) bool {
 	if m.worked {

@@ -17,20 +17,24 @@ const MayLack = "The final report may be missing"
 
 // readNote says what is wrong with the reading of the pane that an end rests on; "" for nothing.
 func readNote(o *Look) string {
-	ask := "; `vx prompt` can ask the soldier for it."
+	var why string
 	switch x := o.Text; {
 	case o.Agent == nil:
 		return ""
 	case x == nil:
-		return MayLack + ": herdr takes the agent to be busy, so its pane was not read" + ask
+		why = "herdr takes the agent to be busy, so its pane was not read"
 	case !x.readable():
-		return MayLack + ": the pane could not be read (" + x.Err + ")" + ask
+		why = "the pane could not be read (" + x.Err + ")"
+	case !x.Stable && x.Visible:
+		why = "the pane had not come to rest when it was read, and only the visible part of it could be, which may be scrolled back"
 	case !x.Stable:
-		return MayLack + ": the pane had not come to rest when it was read" + ask
+		why = "the pane had not come to rest when it was read"
 	case x.Visible:
-		return MayLack + ": only the visible part of the pane could be read, which may be scrolled back" + ask
+		why = "only the visible part of the pane could be read, which may be scrolled back"
+	default:
+		return ""
 	}
-	return ""
+	return MayLack + ": " + why + "; `vx prompt` can ask the soldier for it."
 }
 
 // output is what the pane showed, with a note as its last line.

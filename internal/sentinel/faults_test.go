@@ -1,0 +1,179 @@
+package sentinel
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"vx/internal/herdr/herdrtest"
+	"vx/internal/task"
+)
+
+// troubled are the soldiers of a herdr that something happens to: one that works on, one that ends meanwhile, and one
+// that is gone meanwhile.
+type troubled struct {
+	*world
+	works, ends, goes *worker
+}
+
+func inTrouble(t *testing.T) *troubled {
+	w := newWorld(t)
+	f := &troubled{w, w.dispatch("works"), w.dispatch("ends"), w.dispatch("goes")}
+	f.works.commit(f.works.camp) // half of its work: a proof that proves no end
+	w.start()
+	w.passes(12 * time.Second)
+	return f
+}
+
+// settles checks that what happened is told once the trouble is over, and that nothing else was.
+func (f *troubled) settles(ended, gone task.Status) {
+	f.t.Helper()
+	f.ends.becomes(ended)
+	f.goes.becomes(gone)
+	if got := f.works.task(); got.Status != task.Running {
+		f.t.Errorf("what works on is %s: %s", got.Status, got.Note)
+	}
+	f.works.finish("Done.")
+	f.works.becomes(task.Done)
+	told := map[string][]string{}
+	f.until("three wakes", func() bool { return len(f.listen(f.shop)) >= 3 })
+	for _, k := range f.listen(f.shop) {
+		told[k.TaskID] = append(told[k.TaskID], k.OldStatus+" -> "+k.NewStatus)
+	}
+	for s, want := range map[*worker]task.Status{f.works: task.Done, f.ends: ended, f.goes: gone} {
+		if got := strings.Join(told[s.id], ", "); got != "running -> "+string(want) {
+			f.t.Errorf("told %q of one that became %s", got, want)
+		}
+	}
+}
+
+func TestAFrozenHerdrIsUnknownForAsLongAsItIsFrozen(t *testing.T) {
+	f := inTrouble(t)
+	f.herdr.Freeze()
+	f.ends.finish("Done.")
+	f.goes.Gone()
+	f.works.stays(task.Running, 60*time.Second)
+	for _, s := range []*worker{f.ends, f.goes} {
+		if got := s.task(); got.Status != task.Running {
+			t.Errorf("%s while it was frozen", got.Status)
+		}
+	}
+	f.herdr.Thaw()
+	f.settles(task.Done, task.Interrupted)
+}
+
+func TestAHerdrThatSpeaksGarbageIsUnknown(t *testing.T) {
+	for name, fault := range map[string]herdrtest.Fault{
+		"garbage":   {Line: []byte("\x00\xff%% not json\n")},
+		"half":      {Half: true},
+		"nothing":   {Drop: true},
+		"no agents": {Line: []byte(`{"id":"agent.list","result":{"type":"agent_list"}}`)},
+		"statuses":  {Status: "levitating"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := inTrouble(t)
+			lift := f.herdr.Inject(fault)
+			f.ends.finish("Done.")
+			f.passes(30 * time.Second)
+			for _, s := range []*worker{f.works, f.ends, f.goes} {
+				if got := s.task(); got.Status != task.Running {
+					t.Errorf("%s: %s", got.Status, got.Note)
+				}
+			}
+			lift()
+			f.goes.Gone()
+			f.settles(task.Done, task.Interrupted)
+		})
+	}
+}
+
+func TestASocketThatIsGoneOrStaleIsUnknown(t *testing.T) {
+	for name, stop := range map[string]func(*herdrtest.Server){"gone": (*herdrtest.Server).Stop, "stale": (*herdrtest.Server).Stale} {
+		t.Run(name, func(t *testing.T) {
+			f := inTrouble(t)
+			stop(f.herdr)
+			f.ends.finish("Done.")
+			f.works.stays(task.Running, 60*time.Second)
+			f.herdr.Start()
+			f.goes.Gone()
+			f.settles(task.Done, task.Interrupted)
+		})
+	}
+}
+
+func TestAHandoverDecidesNothing(t *testing.T) {
+	f := inTrouble(t)
+	f.herdr.SetProfile(22)
+	f.herdr.Handoff(8 * time.Second)
+	f.ends.finish("Done.")
+	f.goes.Gone()
+	f.works.stays(task.Running, 14*time.Second)
+	f.settles(task.Done, task.Interrupted)
+}
+
+// What herdr makes of its agents after a restart, all of them cut off in the middle of their work with a commit made, must
+// never look like an end.
+func TestARestartIsNoEnd(t *testing.T) {
+	for after, want := range map[herdrtest.After][]task.Status{
+		herdrtest.Resumed:  {task.Unconfirmed},
+		herdrtest.Nameless: {task.Unconfirmed},
+		herdrtest.Shells:   {task.Interrupted},
+		herdrtest.Names:    {task.Running},
+		herdrtest.Ghosts:   {task.Unconfirmed, task.Interrupted},
+	} {
+		t.Run(fmt.Sprint(after), func(t *testing.T) {
+			w := newWorld(t)
+			a := w.dispatch("a")
+			a.commit(a.camp)
+			w.start()
+			w.passes(15 * time.Second)
+			w.herdr.Restart(after)
+			a.stays(task.Running, 14*time.Second)
+			end := time.Now().Add(60 * time.Second / speed)
+			for time.Now().Before(end) {
+				if got := a.task(); got.Status == task.Done {
+					t.Fatalf("done: %+v", got.Evidence)
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			if len(want) == 1 {
+				a.becomes(want[0])
+			}
+		})
+	}
+}
+
+func TestAnAgentThatHerdrForgetsForAMomentIsNotGone(t *testing.T) {
+	w := newWorld(t)
+	a := w.dispatch("a")
+	w.start()
+	w.passes(12 * time.Second)
+	for range 5 {
+		a.Hide(true)
+		w.passes(7 * time.Second)
+		a.Hide(false)
+		w.passes(6 * time.Second)
+	}
+	if got := a.task(); got.Status != task.Running || !got.AgentNotFoundSince.IsZero() {
+		t.Errorf("%s, %v", got.Status, got.AgentNotFoundSince)
+	}
+}
+
+func TestAReadingThatNeverComesDoesNotHoldUpTheEndForEver(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.dispatch("a"), w.dispatch("b")
+	lift := w.herdr.Inject(herdrtest.Fault{
+		Method: "pane.read", Drop: true, When: func(r herdrtest.Request) bool { return r.Param("pane_id") == a.ID },
+	})
+	defer lift()
+	w.start()
+	w.passes(12 * time.Second)
+	a.finish("Done.")
+	b.finish("Done.")
+	b.becomes(task.Done)
+	got := a.becomes(task.Done)
+	if !strings.Contains(got.Output, "could not be read (no answer)") {
+		t.Errorf("output %q", got.Output)
+	}
+}
