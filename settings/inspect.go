@@ -125,26 +125,29 @@ func (c *checker) group(path string, group gjson.Result) {
 	}
 }
 
-// fieldKinds is what a hook's fields have to be, for those of which the type is known.
-var fieldKinds = map[string]struct {
+// fieldKinds is what a hook's fields have to be, for those of which the type is known. It is no map, which would be made
+// whenever the program starts.
+var fieldKinds = [...]struct {
+	name string
 	fits func(gjson.Result) bool
 	want string
 }{
-	"type":          {isString, "a string"},
-	"command":       {isString, "a string"},
-	"prompt":        {isString, "a string"},
-	"url":           {isString, "a string"},
-	"if":            {isString, "a string"},
-	"shell":         {isString, "a string"},
-	"statusMessage": {isString, "a string"},
-	"timeout":       {isNumber, "a number"},
-	"once":          {gjson.Result.IsBool, "true or false"},
-	"async":         {gjson.Result.IsBool, "true or false"},
-	"asyncRewake":   {gjson.Result.IsBool, "true or false"},
+	{"type", isString, "a string"},
+	{"command", isString, "a string"},
+	{"prompt", isString, "a string"},
+	{"url", isString, "a string"},
+	{"if", isString, "a string"},
+	{"shell", isString, "a string"},
+	{"statusMessage", isString, "a string"},
+	{"timeout", isNumber, "a number"},
+	{"once", isBool, "true or false"},
+	{"async", isBool, "true or false"},
+	{"asyncRewake", isBool, "true or false"},
 }
 
 func isString(v gjson.Result) bool { return v.Type == gjson.String }
 func isNumber(v gjson.Result) bool { return v.Type == gjson.Number }
+func isBool(v gjson.Result) bool   { return v.IsBool() }
 
 func (c *checker) leaf(path string, leaf gjson.Result) {
 	if !leaf.IsObject() {
@@ -159,8 +162,10 @@ func (c *checker) leaf(path string, leaf gjson.Result) {
 		case "command":
 			command = v
 		}
-		if f, ok := fieldKinds[key.Str]; ok && !f.fits(v) {
-			c.note(v, path, dropsEntry, "%s is %s, want %s", key.Str, kind(v), f.want)
+		for _, f := range fieldKinds {
+			if f.name == key.Str && !f.fits(v) {
+				c.note(v, path, dropsEntry, "%s is %s, want %s", key.Str, kind(v), f.want)
+			}
 		}
 	})
 	switch {

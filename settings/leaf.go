@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -13,17 +14,26 @@ import (
 
 // want is what a right entry of ours has, in the order in which it is written. asyncRewake makes the hook run beside the
 // idle client and lets its exit wake the model.
-var want = [...]struct{ name, raw string }{
-	{"type", `"command"`},
-	{"command", quote(Command)},
-	{"asyncRewake", "true"},
-	{"timeout", strconv.Itoa(Timeout)},
-}
+//
+// It is made at the first use: the hook starts with every turn, and does not use it.
+var want = sync.OnceValue(func() [fieldCount]field {
+	return [fieldCount]field{
+		{"type", `"command"`},
+		{"command", quote(Command)},
+		{"asyncRewake", "true"},
+		{"timeout", strconv.Itoa(Timeout)},
+	}
+})
+
+// field is a field's name, and its value as it is written.
+type field struct{ name, raw string }
+
+const fieldCount = 4
 
 const commandField = 1 // index in want
 
 func fieldIndex(name string) int {
-	for i, w := range want {
+	for i, w := range want() {
 		if w.name == name {
 			return i
 		}
@@ -36,14 +46,14 @@ func right(field int, v gjson.Result) bool {
 	if !v.Exists() {
 		return false
 	}
-	w := gjson.Parse(want[field].raw)
+	w := gjson.Parse(want()[field].raw)
 	return v.Type == w.Type && v.Str == w.Str && v.Num == w.Num
 }
 
 // wrong lists what is not as it should be in an entry of ours.
 func (l *leaf) wrong() []string {
 	var wrong []string
-	for i, w := range want {
+	for i, w := range want() {
 		v := l.fields[i]
 		switch {
 		case right(i, v):
@@ -71,7 +81,7 @@ func clip(raw string) string {
 // newValue is what Add inserts, compact: our entry in a group of its own, wrapped in what else is missing.
 func newValue(wrap ...string) string {
 	leaf := "{}"
-	for _, w := range want {
+	for _, w := range want() {
 		leaf = set(leaf, w.name, w.raw)
 	}
 	value := set("{}", "hooks", "["+leaf+"]")

@@ -30,7 +30,7 @@ type leaf struct {
 	index   int
 	value   gjson.Result
 	members box
-	fields  [len(want)]gjson.Result // as want has them; not existing where missing
+	fields  [fieldCount]gjson.Result // as want has them; not existing where missing
 }
 
 // A doc is a settings file, taken apart as far as hooks.Stop. Offsets count from behind the byte order mark.

@@ -78,7 +78,7 @@ func (d *doc) appendTo(b box, item string, st style) splice {
 func (d *doc) repair(l leaf) []splice {
 	var splices []splice
 	var missing []string
-	for i, w := range want {
+	for i, w := range want() {
 		v := l.fields[i]
 		switch {
 		case right(i, v):
