@@ -17,7 +17,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"vx/internal/lock"
 	"vx/internal/proc"
 	"vx/internal/state"
 )
@@ -52,7 +51,7 @@ func (r Record) SameClient(other Record) bool {
 type Awaiter struct {
 	project *state.Project
 	base    string // path of its files without their extension
-	lock    *lock.Lock
+	lock    int    // its descriptor, -1 for none; so with the bell
 	bell    int
 	seen    seen
 }
@@ -65,7 +64,8 @@ func Register(dir *state.Dir, p *state.Project, r Record) (*Awaiter, error) {
 		return nil, fmt.Errorf("await record: %w", err)
 	}
 	a := &Awaiter{project: p, bell: -1}
-	if a.base, a.lock, err = claimName(dir, p, r); err != nil {
+	a.base, a.lock, err = claimName(dir, p, r)
+	if err != nil {
 		return nil, fmt.Errorf("register await: %w", err)
 	}
 	err = a.hang()
@@ -80,23 +80,25 @@ func Register(dir *state.Dir, p *state.Project, r Record) (*Awaiter, error) {
 
 // claimName finds a free name and locks its lock file. Whoever lists at this very moment may hold the new file for an
 // instant, to see whether anybody does: then another name is taken.
-func claimName(dir *state.Dir, p *state.Project, r Record) (string, *lock.Lock, error) {
+func claimName(dir *state.Dir, p *state.Project, r Record) (base string, lock int, err error) {
 	for range 10 {
 		var random [(idWidth - clientWidth) / 2]byte
 		rand.Read(random[:])
-		base := dir.Awaiters() + "/" + p.ID() + "-" + strconv.Itoa(r.Process.PID) + "-" + clientTag(r.Client) + hex.EncodeToString(random[:])
-		l, err := lock.Try(base + ".lock")
-		switch {
-		case errors.Is(err, lock.ErrHeld):
-		case err != nil:
-			return "", nil, err
-		case held(base+".lock") && !exists(base+".json"):
-			return base, l, nil
-		default: // taken for a dead one's and removed before it was locked, or really a dead one's
-			l.Unlock()
+		base = dir.Awaiters() + "/" + p.ID() + "-" + strconv.Itoa(r.Process.PID) + "-" + clientTag(r.Client) + hex.EncodeToString(random[:])
+		if lock, err = openRetry(base+".lock", unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW); err != nil {
+			return "", -1, err
+		}
+		err = flock(lock, unix.LOCK_EX)
+		// The file may have been taken for a dead one's and removed before it was locked, or really be a dead one's.
+		if err == nil && held(base+".lock") && !exists(base+".json") {
+			return base, lock, nil
+		}
+		unix.Close(lock)
+		if err != nil && err != unix.EWOULDBLOCK {
+			return "", -1, &fs.PathError{Op: "lock", Path: base + ".lock", Err: err}
 		}
 	}
-	return "", nil, lock.ErrHeld
+	return "", -1, errors.New("no name is free")
 }
 
 // hang makes the doorbell. It is opened for writing too, so that it never reads as hung up, and under a temporary name,
@@ -152,7 +154,12 @@ func (a *Awaiter) Close() error {
 		errs = append(errs, unix.Close(a.bell))
 		a.bell = -1
 	}
-	return errors.Join(append(errs, remove(a.base+".lock"), a.lock.Unlock())...)
+	errs = append(errs, remove(a.base+".lock"))
+	if a.lock >= 0 {
+		errs = append(errs, unix.Close(a.lock))
+		a.lock = -1
+	}
+	return errors.Join(errs...)
 }
 
 func exists(path string) bool {

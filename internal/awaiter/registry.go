@@ -274,10 +274,14 @@ func held(path string) bool {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	defer unix.Close(fd)
+	return flock(fd, unix.LOCK_SH) != nil
+}
+
+// flock takes a lock if it is free.
+func flock(fd, how int) error {
 	for {
-		err := unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB)
-		if err != unix.EINTR {
-			return err != nil
+		if err := unix.Flock(fd, how|unix.LOCK_NB); err != unix.EINTR {
+			return err
 		}
 	}
 }
@@ -320,7 +324,7 @@ func (e Entry) terminate() error {
 		return err
 	}
 	defer h.Close()
-	args, err := proc.Args(e.Process)
+	args, err := commandLine(e.Process)
 	if err != nil {
 		return err
 	}
@@ -331,4 +335,16 @@ func (e Entry) terminate() error {
 		return proc.ErrGone
 	}
 	return h.Signal(int(syscall.SIGTERM))
+}
+
+// commandLine is the process's arguments. In the middle of an exec, which an await makes when it begins to rest, there are
+// none for a moment.
+func commandLine(id proc.ID) ([]string, error) {
+	for tries := 1; ; tries++ {
+		args, err := proc.Args(id)
+		if err != nil || len(args) > 0 || tries == 20 {
+			return args, err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }

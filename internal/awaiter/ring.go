@@ -73,7 +73,7 @@ func press(path string, again bool) bool {
 
 func openRetry(path string, flags int) (int, error) {
 	for {
-		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
+		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o600)
 		if err == nil {
 			return fd, nil
 		}
