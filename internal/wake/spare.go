@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"vx/internal/lock"
 )
 
 // sweepMost is how many entries of .tmp one Prepare looks at: two hundred awaits that start at once are not to look at each
@@ -39,6 +41,29 @@ func (q *Queue) Unprepare() error {
 	d := q.spare
 	q.spare = nil
 	return d.remove()
+}
+
+// Spare is the lock of what Prepare made, a path, for a process that goes on as another program; "" where there is
+// nothing. See TakeUp.
+func (q *Queue) Spare() string {
+	if q.spare == nil {
+		return ""
+	}
+	return filepath.Join(q.spare.dir, "owner")
+}
+
+// TakeUp goes on with what the process had prepared before it became another program. Somebody may have removed it
+// meanwhile, or be about to: then there is nothing.
+func (q *Queue) TakeUp(spare string) {
+	if q.spare != nil || spare == "" {
+		return
+	}
+	owner, err := lock.Try(spare)
+	if err != nil {
+		return
+	}
+	dir := filepath.Dir(spare)
+	q.spare = &Delivery{Token: filepath.Base(dir), q: q, dir: dir, owner: owner}
 }
 
 // takeSpare is the delivery that was prepared, shown; nil where there is none, or somebody has removed it.

@@ -146,3 +146,31 @@ func age(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 }
+
+func TestWhatWasPreparedIsTakenUpByTheProcessesNextProgram(t *testing.T) {
+	q := open(t)
+	before := prepare(t, q)
+	spare := before.Spare()
+	if before.spare.Close(); spare == "" { // as an exec does
+		t.Fatal("nothing is prepared")
+	}
+	after := Open(q.Project)
+	after.TakeUp(spare)
+	put(t, q, Wake{Title: "first"})
+	d := claim(t, after)
+	want(t, "the delivery's token", d.Token, before.spare.Token)
+	d.Close()
+}
+
+func TestWhatSomebodyHasIsNotTakenUp(t *testing.T) {
+	q := open(t)
+	other := prepare(t, q)
+	mine := Open(q.Project)
+	for _, spare := range []string{"", "/nowhere/owner", other.Spare()} {
+		mine.TakeUp(spare)
+		want(t, "taken up", mine.Spare(), "")
+	}
+	if err := other.Unprepare(); err != nil {
+		t.Fatal(err)
+	}
+}
