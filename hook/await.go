@@ -31,16 +31,19 @@ type await struct {
 	parent int
 	began  time.Duration
 	// sentinel is Program's; nil where there is none to be seen to.
-	sentinel func(*state.Dir) error
+	sentinel     func(*state.Dir) error
+	sentinelLock func(*state.Dir) string
 
 	record  awaiter.Record
 	bell    *awaiter.Awaiter
 	watch   *watch
-	holds   bool // the watch tells of the client's end
+	held    int // the client: readable when it has ended; -1: it has to be asked for
 	waiting wake.Scanner
 	sent    wake.Outstanding
 	older   []rival
 	looked  time.Time // for others of this client
+	signals *signals
+	restAt  time.Time // not before; see rest
 
 	pending bool      // something may wait that was not claimed yet
 	retry   time.Time // after a failure, not before
@@ -53,8 +56,9 @@ func (a *await) run(ctx context.Context) int {
 	slim()
 	a.began = a.clock()
 	a.said = map[string]string{}
-	signals, err := catchSignals()
-	if err == nil {
+	a.restAt = time.Now().Add(tick) // most are woken, or replaced, before it is worth it, or long after
+	var err error
+	if a.signals, err = catchSignals(); err == nil {
 		err = a.queue.Ensure()
 	}
 	if err == nil {
@@ -65,13 +69,11 @@ func (a *await) run(ctx context.Context) int {
 		return 0
 	}
 	defer a.leave()
-	d := watched{bell: a.bell.FD(), client: -1, signals: signals, out: a.out}
-	if held, err := proc.Open(a.client); err == nil {
-		defer held.Close()
-		d.client = held.FD()
+	held := -1 // for as long as the process lives
+	if h, err := proc.Open(a.client); err == nil {
+		held = h.FD()
 	}
-	a.holds = d.client >= 0
-	if a.watch, err = newWatch(d); err != nil {
+	if err := a.listen(held); err != nil {
 		a.log.Error("await", "err", err)
 		return 0
 	}
@@ -81,6 +83,13 @@ func (a *await) run(ctx context.Context) int {
 	a.stopOrphans()
 	a.keepPaces()
 	return a.loop(ctx)
+}
+
+// listen makes what the loop waits on. client becomes readable when the client has ended; -1: it has to be asked for.
+func (a *await) listen(client int) (err error) {
+	a.held = client
+	a.watch, err = newWatch(watched{bell: a.bell.FD(), client: client, signals: a.signals.fd, out: a.out})
+	return err
 }
 
 func (a *await) register() (err error) {
@@ -147,6 +156,7 @@ func (a *await) loop(ctx context.Context) int {
 		}
 		a.settle(ctx)
 		a.complain("prepare", a.queue.Prepare())
+		a.rest()
 	}
 }
 
@@ -155,7 +165,7 @@ func (a *await) over(seen seen) string {
 	switch {
 	case seen.hungUp:
 		return "the client hung up"
-	case seen.ended, !a.holds && a.client.Status() == proc.Gone:
+	case seen.ended, a.held < 0 && a.client.Status() == proc.Gone:
 		return "the client ended"
 	case seen.asked:
 		return "a signal"

@@ -181,7 +181,7 @@ func (k *courier) drain(ctx context.Context) {
 	var w *watch
 	if err == nil {
 		k.out.stderr = -1
-		w, err = newWatch(watched{bell: -1, client: -1, signals: signals, out: k.out})
+		w, err = newWatch(watched{bell: -1, client: -1, signals: signals.fd, out: k.out})
 	}
 	if err != nil {
 		k.log.Error("streams", "err", err)

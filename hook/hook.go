@@ -33,6 +33,9 @@ type Program struct {
 	Soldier func(p *state.Project, pane, socket string) bool
 	// Sentinel sees to it that a sentinel runs. It is asked at the start and at every tick, by hundreds at once.
 	Sentinel func(*state.Dir) error
+	// SentinelLock is the file that a sentinel keeps locked as long as it runs. An await that can go by that asks
+	// Sentinel only when nobody holds it.
+	SentinelLock func(*state.Dir) string
 }
 
 // Main runs `vx sentinel await` or `vx sentinel drain` and returns the exit status. It is called before the program
@@ -45,35 +48,57 @@ func (p Program) Main(mode string) (status int) {
 	if os.Getenv("VX_HOOK") == "0" || !heard() {
 		return 0
 	}
-	log := slog.New(slog.NewTextHandler(logFile{}, nil)).With("pid", os.Getpid(), "mode", mode)
+	log := newLog(mode)
 	out, err := shield()
 	if err != nil {
 		log.Error("streams", "err", err)
 		return 0
 	}
-	printed := false
-	defer func() {
-		if r := recover(); r != nil {
-			log.Error("panic", "value", fmt.Sprint(r), "stack", string(debug.Stack()))
-			if status = 0; printed && mode == "await" {
-				status = 2
-			}
-		}
-	}()
+	end := ending{mode: mode}
+	defer end.recover(&status)
 	c := p.gate(log)
 	if c == nil {
 		return 0
 	}
 	crashLog()
-	k := &courier{call: c, client: clientOf(c), queue: wake.Open(c.project), out: out, before: p.Before, printed: &printed, log: log}
-	k.queue.Before = p.Before
-	if p.News != nil {
-		k.queue.News = p.News(c.dir, c.project)
-	}
+	k := p.courier(c, log, &end)
+	k.client, k.out = clientOf(c), out
 	if mode == "drain" {
 		k.drain(context.Background())
 		return 0
 	}
-	a := &await{courier: k, clock: p.Clock, parent: parent, sentinel: p.Sentinel}
+	a := &await{courier: k, clock: p.Clock, parent: parent, sentinel: p.Sentinel, sentinelLock: p.SentinelLock}
 	return a.run(context.Background())
+}
+
+// courier has everything but whom to carry to.
+func (p Program) courier(c *call, log *slog.Logger, end *ending) *courier {
+	k := &courier{call: c, queue: wake.Open(c.project), before: p.Before, printed: &end.printed, log: log}
+	k.queue.Before = p.Before
+	if p.News != nil {
+		k.queue.News = p.News(c.dir, c.project)
+	}
+	return k
+}
+
+func newLog(mode string) *slog.Logger {
+	return slog.New(slog.NewTextHandler(logFile{}, nil)).With("pid", os.Getpid(), "mode", mode)
+}
+
+// ending is what the exit status is made of when the hook panics.
+type ending struct {
+	mode    string
+	printed bool
+}
+
+// recover is for defer: no panic ends with 2 unless the text is out.
+func (e *ending) recover(status *int) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	newLog(e.mode).Error("panic", "value", fmt.Sprint(r), "stack", string(debug.Stack()))
+	if *status = 0; e.printed && e.mode == "await" {
+		*status = 2
+	}
 }

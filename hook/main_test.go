@@ -2,6 +2,7 @@ package hook
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"vx/internal/awaiter"
+	"vx/internal/lock"
 	"vx/internal/proc"
 	"vx/internal/state"
 	"vx/internal/wake"
@@ -36,6 +38,8 @@ func TestMain(m *testing.M) {
 		playDeaf()
 	case len(os.Args) == 3 && os.Args[1] == "sentinel":
 		os.Exit(testProgram().Main(os.Args[2]))
+	case len(os.Args) == 4 && os.Args[1] == "sentinel" && os.Args[2] == "await":
+		os.Exit(testProgram().Resume(os.Args[3]))
 	default:
 		os.Exit(m.Run())
 	}
@@ -43,7 +47,8 @@ func TestMain(m *testing.M) {
 
 // testProgram is the hook with the faults that a test asks for: VXTEST_AT is "step=fault", VXTEST_CLOCK a file that
 // holds by how much the clock is off, VXTEST_STALE the title of a wake that is not news any more, VXTEST_SOLDIER the pane
-// and socket of a soldier.
+// and socket of a soldier, VXTEST_SENTINEL the lock of a sentinel: an await that finds it free makes
+// a file next to it whose name ends in ".asked".
 func testProgram() Program {
 	p := Program{Clock: proc.SinceBoot}
 	if at := os.Getenv("VXTEST_AT"); at != "" {
@@ -68,6 +73,10 @@ func testProgram() Program {
 	if soldier := os.Getenv("VXTEST_SOLDIER"); soldier != "" {
 		p.Soldier = func(_ *state.Project, pane, socket string) bool { return pane+" "+socket == soldier }
 	}
+	if path := os.Getenv("VXTEST_SENTINEL"); path != "" {
+		p.SentinelLock = func(*state.Dir) string { return path }
+		p.Sentinel = func(*state.Dir) error { return askFor(path) }
+	}
 	if file := os.Getenv("VXTEST_CLOCK"); file != "" {
 		p.Clock = func() time.Duration {
 			off, _ := os.ReadFile(file)
@@ -76,6 +85,18 @@ func testProgram() Program {
 		}
 	}
 	return p
+}
+
+// askFor makes a file next to the sentinel's lock if nobody holds that.
+func askFor(lockFile string) error {
+	l, err := lock.Try(lockFile)
+	if errors.Is(err, lock.ErrHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.Unlock(), os.WriteFile(lockFile+".asked", nil, 0o600))
 }
 
 func strike(fault string) error {

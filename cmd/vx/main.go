@@ -27,6 +27,9 @@ func run(args []string, std stdio) int {
 	if len(args) == 2 && args[0] == "sentinel" && (args[1] == "await" || args[1] == "drain") {
 		return theHook().Main(args[1])
 	}
+	if len(args) == 3 && args[0] == "sentinel" && args[1] == "await" {
+		return theHook().Resume(args[2])
+	}
 	if daemon.Launching() {
 		return daemon.Launch()
 	}
