@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		playDeaf()
 	case len(os.Args) == 3 && os.Args[1] == "sentinel":
 		os.Exit(testProgram().Main(os.Args[2]))
-	case len(os.Args) == 4 && os.Args[1] == "sentinel" && os.Args[2] == "await":
+	case len(os.Args) == 4 && os.Args[1] == "sentinel" && os.Args[2] == "await" && IsNote(os.Args[3]):
 		os.Exit(testProgram().Resume(os.Args[3]))
 	default:
 		os.Exit(m.Run())

@@ -25,6 +25,12 @@ type note struct {
 // maxNote fits into a pipe whole.
 const maxNote = 16 << 10
 
+// IsNote reports whether an argument of `vx sentinel await` is the descriptor of a note; see Resume.
+func IsNote(arg string) bool {
+	fd, err := strconv.Atoi(arg)
+	return err == nil && fd > 2
+}
+
 // fields are all of the note's, in the order in which they are written.
 func (n *note) fields() []any {
 	return []any{

@@ -184,8 +184,8 @@ func (p Program) Resume(from string) (status int) {
 // takeNote reads the note, and makes the process what it was before the exec to itself and to others.
 func takeNote(from string) (*note, error) {
 	fd, err := strconv.Atoi(from)
-	if err != nil || fd < 3 {
-		return nil, fmt.Errorf("note: %q is no descriptor of one", from)
+	if err != nil {
+		return nil, fmt.Errorf("note: %w", err)
 	}
 	unix.CloseOnExec(fd)
 	size, err := unix.Read(fd, inherited.text[:])

@@ -255,9 +255,14 @@ func TestWhatWaitsKeepsAnAwaitFromResting(t *testing.T) {
 
 func TestWhatIsNoNoteEndsSilently(t *testing.T) {
 	w := newWorld(t)
-	for _, arg := range []string{"0", "99", "x", ""} {
+	for _, arg := range []string{"3", "99"} {
 		cmd := hookCommand(os.Args[0], "sentinel", "await", arg)
 		cmd.Env = w.with()
 		quiet(t, w.launch(cmd, "").wait())
+	}
+	for _, arg := range []string{"0", "2", "-3", "x", ""} {
+		if IsNote(arg) {
+			t.Errorf("%q is taken for a note", arg)
+		}
 	}
 }

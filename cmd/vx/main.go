@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 
+	"vx/hook"
 	"vx/internal/daemon"
 	runner "vx/internal/run"
 )
@@ -27,7 +28,7 @@ func run(args []string, std stdio) int {
 	if len(args) == 2 && args[0] == "sentinel" && (args[1] == "await" || args[1] == "drain") {
 		return theHook().Main(args[1])
 	}
-	if len(args) == 3 && args[0] == "sentinel" && args[1] == "await" {
+	if len(args) == 3 && args[0] == "sentinel" && args[1] == "await" && hook.IsNote(args[2]) {
 		return theHook().Resume(args[2])
 	}
 	if daemon.Launching() {
