@@ -53,7 +53,7 @@ func (c *collector) fail(err error) {
 func (c *collector) collect(d *state.Dir) {
 	c.awaiters(d)
 	c.interrupted(d.Path(), func(name string) bool {
-		return strings.HasPrefix(name, ".state.json") || strings.HasPrefix(name, ".probe-") // doctor's
+		return strings.HasPrefix(name, ".state.json") || strings.HasPrefix(name, ".sentinel.") || strings.HasPrefix(name, ".probe-") // doctor's
 	})
 	c.file(d.Join("hook.log.1"), "a rotated log", c.older)
 	c.graves(d.Join("projects"))
