@@ -27,7 +27,7 @@ var imports = map[string][]string{
 	"install":         {"settings"},
 	"hook":            {"internal/wake", "internal/awaiter", "settings"},
 	"settings":        nil,
-	"internal/doctor": {"install", "hook", "internal/awaiter", "internal/daemon", "internal/wake"},
+	"internal/doctor": {"install", "hook", "internal/awaiter", "internal/camp", "internal/daemon", "internal/herdr", "internal/task", "internal/wake"},
 	"internal/status": {"internal/awaiter", "internal/wake", "hook"},
 	"internal/run":    {"internal/wake"},
 	"internal/demo":   {"settings"},

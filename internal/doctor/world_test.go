@@ -58,7 +58,7 @@ func newWorld(t *testing.T) world {
 	}
 	t.Setenv("HOME", w.home)
 	t.Setenv("TMPDIR", w.tmp)
-	for _, name := range []string{"VEXILLUM_HOME", "CLAUDE_CONFIG_DIR", "HERDR_WORKSPACE_ID", "XDG_CACHE_HOME", "VX_HOOK"} {
+	for _, name := range []string{"VEXILLUM_HOME", "CLAUDE_CONFIG_DIR", "HERDR_ENV", "HERDR_SOCKET_PATH", "HERDR_SESSION", "HERDR_WORKSPACE_ID", "HERDR_TAB_ID", "HERDR_PANE_ID", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "VX_HOOK"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("PATH", "/usr/bin:/bin")
