@@ -28,15 +28,20 @@ type dispatchCommand struct {
 }
 
 // Validate is called by kong after parsing.
-func (c *dispatchCommand) Validate() error {
-	if len(c.Args) == 0 {
-		return nil
+func (c *dispatchCommand) Validate() (err error) {
+	c.Args, err = behindDashes(c.Args)
+	return err
+}
+
+// behindDashes are the arguments for another program; without -- before them they were meant for vx.
+func behindDashes(args []string) ([]string, error) {
+	switch {
+	case len(args) == 0:
+		return nil, nil
+	case args[0] != "--":
+		return nil, fmt.Errorf("unexpected argument %s: put a prompt in quotes, and what is for the agent's program behind --", args[0])
 	}
-	if c.Args[0] != "--" {
-		return fmt.Errorf("unexpected argument %s: put the prompt in quotes, and what is for the agent's program behind --", c.Args[0])
-	}
-	c.Args = c.Args[1:]
-	return nil
+	return args[1:], nil
 }
 
 func (c *dispatchCommand) Run(ctx context.Context, std stdio, dir *state.Dir) error {

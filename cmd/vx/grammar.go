@@ -20,7 +20,14 @@ type grammar struct {
 	Doctor    doctorCommand    `cmd:"" group:"setup" brief:"look for what is wrong" help:"Look for what keeps a wake from an idle session."`
 	Demo      demoCommand      `cmd:"" group:"setup" brief:"show the way of a wake" help:"Show the whole way of a wake, in a scratch HOME and project."`
 
-	Dispatch dispatchCommand `cmd:"" group:"soldiers" brief:"hand out a task" help:"Hand a task to a new soldier, in a camp and a pane of its own."`
+	Dispatch   dispatchCommand   `cmd:"" group:"soldiers" brief:"hand out a task" help:"Hand a task to a new soldier, in a camp and a pane of its own."`
+	Watch      watchCommand      `cmd:"" group:"soldiers" brief:"be told of a session" help:"Be told when an agent that runs already has finished."`
+	Prompt     promptCommand     `cmd:"" group:"soldiers" brief:"give it more to do" help:"Give a soldier that has finished more to do."`
+	Decide     decideCommand     `cmd:"" group:"soldiers" brief:"answer its question" help:"Answer a soldier's question."`
+	Redispatch redispatchCommand `cmd:"" group:"soldiers" brief:"send another soldier" help:"Give an interrupted task to another soldier."`
+	Land       landCommand       `cmd:"" group:"soldiers" brief:"merge what it did" help:"Merge a finished task's branch."`
+	Ship       shipCommand       `cmd:"" group:"soldiers" brief:"open a pull request" help:"Push a finished task's branch and open a pull request."`
+	Strike     strikeCommand     `cmd:"" group:"soldiers" brief:"remove its camp" help:"End a task: remove its camp and close its pane."`
 
 	Run  runCommand `cmd:"" group:"news" brief:"run a command, then wake" help:"Run a command, and put a wake when it has ended."`
 	Wake struct {

@@ -240,13 +240,10 @@ func at(a herdr.Agent, t task.Task) bool {
 	if t.Camp != nil {
 		where = t.Camp.Path
 	}
-	for _, dir := range []string{a.ForegroundCWD, a.CWD} {
-		if dir == where || strings.HasPrefix(dir, where+"/") {
-			return true
-		}
-	}
-	return false
+	return within(a.ForegroundCWD, where) || within(a.CWD, where)
 }
+
+func within(dir, where string) bool { return dir == where || strings.HasPrefix(dir, where+"/") }
 
 // deliver types a text for an agent. An answer that leaves it open whether the text arrived is no error: it is not sent
 // again, and unsure says why. From here on no interruption counts.

@@ -60,7 +60,7 @@ func newWorldOf(t *testing.T, profile int) *world {
 	}
 	w.git(w.repo, "init", "-q", "-b", "main")
 	w.commit(w.repo, "file", "one\n")
-	w.herdr = herdrtest.New(t, herdrtest.Options{Profile: profile, Speed: 20, Validate: schema.Validate})
+	w.herdr = herdrtest.New(t, herdrtest.Options{Profile: profile, Speed: 50, Validate: schema.Validate})
 	w.herdr.OnLaunch("claude", func(p *herdrtest.Pane, _ herdrtest.Launch) []herdrtest.Step {
 		return []herdrtest.Step{{State: herdrtest.Idle, Screen: idleScreen, Title: "✳ Claude Code"}}
 	})

@@ -1,0 +1,220 @@
+package dispatch
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"vx/internal/herdr/herdrtest"
+	"vx/internal/task"
+)
+
+func (w *world) paneStands(id string) bool {
+	for _, p := range w.herdr.Panes() {
+		if p.CurrentID() == id {
+			return true
+		}
+	}
+	return false
+}
+
+// struckAway checks that nothing is left of a task but its record.
+func (w *world) struckAway(t task.Task) {
+	w.Helper()
+	if _, err := os.Stat(t.Camp.Path); err == nil {
+		w.Error("its camp stands")
+	}
+	if refs := w.git(w.repo, "for-each-ref"); strings.Contains(refs, t.Camp.Branch) {
+		w.Errorf("its branch is there:\n%s", refs)
+	}
+	if w.paneStands(t.Herdr.Pane) {
+		w.Error("its pane is open")
+	}
+	if _, err := os.Stat(w.pauseFile(t)); err == nil {
+		w.Error("its pause file stands")
+	}
+	if got := w.get(t.ID); got.Status != task.Struck {
+		w.Errorf("it is %s", got.Status)
+	}
+}
+
+func TestAStrikeRemovesTheCampAndThePane(t *testing.T) {
+	w := newWorld(t)
+	was, pane := w.dispatched(Order{})
+	pane.Idle()
+	w.become(was, task.Unconfirmed)
+	w.write(w.pauseFile(was), "")
+	r, err := w.Strike(t.Context(), was.ID, false)
+	if err != nil || !strings.Contains(r.Did, "closed pane "+was.Herdr.Pane) {
+		t.Fatalf("%q, %v", r.Did, err)
+	}
+	w.struckAway(was)
+	_, err = w.Strike(t.Context(), was.ID, false)
+	w.refused(err, "struck already")
+}
+
+func TestAStrikeRefusesToLoseWork(t *testing.T) {
+	for name, work := range map[string]func(*world, task.Task){
+		"is not committed": func(w *world, t task.Task) { w.write(t.Camp.Path+"/new", "x") },
+		"is nowhere else":  func(w *world, t task.Task) { w.commit(t.Camp.Path, "new", "x") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			was, pane := w.dispatched(Order{})
+			pane.Idle()
+			work(w, was)
+			was = w.become(was, task.Unconfirmed)
+			before := w.everything()
+			_, err := w.Strike(t.Context(), was.ID, false)
+			w.refused(err, name, "--force")
+			after := w.everything()
+			// It was struck for a moment, and is as it was; only when it was saved last has changed.
+			trim := func(s string) string { return regexp.MustCompile(`"updated_at": .*`).ReplaceAllString(s, "") }
+			if trim(before) != trim(after) {
+				t.Errorf("before:\n%s\nafter:\n%s", before, after)
+			}
+			r, err := w.Strike(t.Context(), was.ID, true)
+			if err != nil || !strings.Contains(r.Next, "git branch "+was.Camp.Branch) {
+				t.Fatalf("%q, %v", r.Next, err)
+			}
+			w.struckAway(was)
+		})
+	}
+}
+
+func TestASoldierAtWorkIsEndedByForceAlone(t *testing.T) {
+	w := newWorld(t)
+	was, _ := w.dispatched(Order{})
+	_, err := w.Strike(t.Context(), was.ID, false)
+	w.refused(err, "it is running", "--force")
+	if r, err := w.Strike(t.Context(), was.ID, true); err != nil || r.Task.Status != task.Struck {
+		t.Fatalf("%+v, %v", r.Task, err)
+	}
+	w.struckAway(was)
+
+	// One that has finished may be at work again before anybody has seen it.
+	was, _ = w.dispatched(Order{Title: "another"})
+	was = w.become(was, task.Done)
+	_, err = w.Strike(t.Context(), was.ID, false)
+	w.refused(err, "claude is working", "--force")
+	if !w.paneStands(was.Herdr.Pane) || w.get(was.ID).Status != task.Done {
+		t.Error("it was struck all the same")
+	}
+}
+
+func TestAPaneThatIsNotTheTasksAnyMoreStaysOpen(t *testing.T) {
+	w := newWorld(t)
+	was, pane := w.dispatched(Order{})
+	pane.Idle()
+	w.become(was, task.Unconfirmed)
+	w.herdr.Restart(herdrtest.Shells)
+	r, err := w.Strike(t.Context(), was.ID, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.warned(r, "left open")
+	if !w.paneStands(was.Herdr.Pane) {
+		t.Error("it was closed")
+	}
+}
+
+func TestAShellInWhichSomethingRunsIsNotClosed(t *testing.T) {
+	w := newWorld(t)
+	was, pane := w.dispatched(Order{})
+	pane.Gone()
+	pane.ShellPID(7)
+	pane.Foreground(herdrtest.Process{PID: 8, Name: "vim"})
+	w.become(was, task.Interrupted)
+	_, err := w.Strike(t.Context(), was.ID, false)
+	w.refused(err, `"vim" runs in its pane`)
+	pane.Foreground(herdrtest.Process{PID: 7, Name: "bash"})
+	if _, err := w.Strike(t.Context(), was.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	w.struckAway(was)
+}
+
+func TestWithoutHerdrACampCanStillBeStruck(t *testing.T) {
+	w := newWorld(t)
+	was, pane := w.dispatched(Order{})
+	pane.Idle()
+	w.become(was, task.Unconfirmed)
+	w.herdr.Stop()
+	if r, err := w.Strike(t.Context(), was.ID, false); err != nil || r.Task.Status != task.Struck {
+		t.Errorf("%+v, %v", r.Task, err)
+	}
+}
+
+// What a crash in the middle of a dispatch or of a strike leaves, the next strike removes.
+func TestAStrikeEndsWhatWasCutShort(t *testing.T) {
+	w := newWorld(t)
+	_, head, _, err := w.plan(t.Context(), Order{Prompt: "x"})
+	if err != nil || head == "" {
+		t.Fatal(err)
+	}
+	var back undoing
+	pending, err := w.enter(t.Context(), task.Task{Prompt: "x", Title: "x", Camp: &task.Camp{Base: "main"}}, &back)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Strike(t.Context(), pending.ID, false); err != nil || isDir(pending.Camp.Path) {
+		t.Errorf("%v", err)
+	}
+
+	was, pane := w.dispatched(Order{})
+	pane.Idle()
+	w.become(w.become(was, task.Unconfirmed), task.Struck)
+	if _, err := w.Strike(t.Context(), was.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	w.struckAway(was)
+}
+
+func TestALandMergesIntoTheBase(t *testing.T) {
+	w := newWorld(t)
+	was, pane := w.finished(task.Done)
+	r, err := w.Land(t.Context(), was.ID)
+	if err != nil || r.Task.Status != task.Landed || !strings.Contains(r.Did, "merged 1 commit into main") || r.Next != "vx strike "+was.ID[:8]+" removes its camp" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if got := w.git(w.repo, "show", "main:changelog"); got != "entry" {
+		t.Errorf("main has %q", got)
+	}
+	if !w.paneStands(pane.ID) || !isDir(was.Camp.Path) {
+		t.Error("it was struck as well")
+	}
+	if _, err := w.Strike(t.Context(), was.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	w.struckAway(was)
+}
+
+func TestALandThatConflictsLeavesEverythingAsItWas(t *testing.T) {
+	w := newWorld(t)
+	was, _ := w.finished(task.Done)
+	w.commit(w.repo, "changelog", "another\n")
+	before := w.everything()
+	_, err := w.Land(t.Context(), was.ID)
+	w.refused(err, "conflict in changelog", "vx prompt")
+	if after := w.everything(); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+func TestAMergedTaskThatRunsAgainIsNotLanded(t *testing.T) {
+	w := newWorld(t)
+	was, _ := w.finished(task.Done)
+	// The sentinel sees it work while git merges.
+	hook := w.repo + "/.git/hooks/post-merge"
+	record := w.Project.Join("tasks", was.ID+".json")
+	w.write(hook, "#!/bin/sh\nsed 's/\"status\": \"done\"/\"status\": \"running\"/' "+record+" >"+record+".new && mv "+record+".new "+record+"\n")
+	if err := os.Chmod(hook, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r, err := w.Land(t.Context(), was.ID)
+	if err != nil || r.Task.Status != task.Running {
+		t.Fatalf("%+v, %v", r.Task, err)
+	}
+	w.warned(r, "it was merged, and is running by now")
+}
