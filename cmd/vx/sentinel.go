@@ -12,15 +12,28 @@ import (
 
 	"vx/hook"
 	"vx/internal/daemon"
+	"vx/internal/forum"
 	"vx/internal/proc"
 	"vx/internal/sentinel"
 	"vx/internal/state"
 	"vx/internal/task"
+	"vx/internal/wake"
 )
 
 // theHook is what runs inside a harness's hook, with what it asks of tasks and the sentinel that it sees to.
 func theHook() hook.Program {
-	return hook.Program{Clock: proc.SinceBoot, News: task.News, Soldier: task.Soldier, Sentinel: daemon.Ensure, SentinelLock: daemon.LockPath}
+	return hook.Program{Clock: proc.SinceBoot, News: news, Soldier: task.Soldier, Sentinel: daemon.Ensure, SentinelLock: daemon.LockPath}
+}
+
+// news asks of a project's wakes whoever knows what they are about.
+func news(dir *state.Dir, p *state.Project) func(*wake.Wake) (string, error) {
+	tasks, messages := task.News(dir, p), forum.News(dir, p)
+	return func(w *wake.Wake) (string, error) {
+		if w.Kind == wake.KindForum {
+			return messages(w)
+		}
+		return tasks(w)
+	}
 }
 
 // sentinelAwait and sentinelDrain are in the grammar for help and completion: the hook's own spelling never gets here.
