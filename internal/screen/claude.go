@@ -25,6 +25,8 @@ var (
 	claudeVim   = pattern(`^-- [A-Z][A-Z ]* -- *`)
 	claudeRow   = pattern(`^ {1,4}(❯ )?[◯○◌] \S`)
 
+	claudeFiles   = pattern(`^    [+*◇] \S`)
+	claudeMore    = pattern(`^─+ ↑ \d+ more ─+$`) // the beginning of a long prompt is out of view
 	claudePill    = pattern(`(Jump to bottom|\d+ new messages?) \(ctrl\+End\) ↓`)
 	claudeAwaited = pattern(`Waiting for your answer \(ctrl\+End\) ↓`)
 	claudeOption  = pattern(`^ {0,3}❯ \S`)
@@ -123,7 +125,7 @@ func findClaudeBox(s pane) (claudeBox, bool) {
 				return claudeBox{}, false // a shell's prompt after the client's end, or a line of something unknown
 			}
 		}
-		lively := strings.HasPrefix(prompt, "❯") || strings.HasPrefix(prompt, "! ") || prompt == "!" || strings.HasPrefix(prompt, "# ")
+		lively := claudeMore().MatchString(s[top]) || strings.HasPrefix(prompt, "❯") || strings.HasPrefix(prompt, "! ") || prompt == "!" || strings.HasPrefix(prompt, "# ")
 		return claudeBox{top, bottom}, lively && top+1 < bottom
 	}
 	return claudeBox{}, false
@@ -228,14 +230,15 @@ func readClaudeEnd(s pane, box claudeBox) claudeEnd {
 	above := leftOfPanel(s[:box.top], columns)
 	var end claudeEnd
 	var para []string
-	for start := len(above); start > 0 && len(para) == 0; {
+	start := len(above)
+	for start > 0 && len(para) == 0 {
 		start, para = paragraph(above[:start])
 		end.scrolled = end.scrolled || slices.ContainsFunc(para, claudePill().MatchString)
 		for len(para) > 0 && indent(para[len(para)-1]) > columns/3 {
 			para = para[:len(para)-1] // a notice at the right edge
 		}
-		if len(para) > 0 && strings.HasPrefix(para[0], "  ❯ ") {
-			para = nil // messages that wait
+		if len(para) > 0 && (strings.HasPrefix(para[0], "  ❯ ") || claudeFiles().MatchString(para[0]) && strings.Contains(s[box.top+1], "@")) {
+			para = nil // messages that wait, or a menu
 		}
 	}
 	if len(para) == 0 {
@@ -265,7 +268,7 @@ func readClaudeEnd(s pane, box claudeBox) claudeEnd {
 		end.is = claudeMayRun
 	case claudeIsHalted(para):
 		end.is, end.line = claudeHalted, bottom
-	case claudeIsFresh(above):
+	case claudeIsFresh(above[:start+len(para)]):
 		end.is, end.line = claudeFresh, strings.TrimSpace(bottom)
 	default:
 		for _, line := range para {
@@ -277,21 +280,30 @@ func readClaudeEnd(s pane, box claudeBox) claudeEnd {
 	return end
 }
 
-// claudeIsFresh says whether nothing but the client's picture is above the box, or the command that cleared the rest.
+// claudeIsFresh says whether nothing but the client's picture is above the box, with its notices and the command that
+// cleared the rest. The picture moves, but some row of it begins at the left edge, where no answer can put it. While it
+// is not drawn its text stands alone, which an answer could print.
 func claudeIsFresh(above []string) bool {
 	for i := len(above) - 3; i >= 0; i-- {
-		if !strings.HasPrefix(strings.TrimSpace(above[i]), "▐▛") || !strings.Contains(above[i], " Claude Code v") || !strings.HasPrefix(above[i+1], "▝▜") {
+		before, _, ok := strings.Cut(above[i], "Claude Code v")
+		if !ok || width(before) != claudePicture || strings.ContainsFunc(before, isNoPicture) {
 			continue
 		}
 		for _, line := range above[i+3:] {
-			if line != "" && line != "❯ /clear" && indent(line) <= width(line)/2 {
+			if line != "" && line != "❯ /clear" && !strings.HasPrefix(line, "▎") && indent(line) <= width(line)/2 {
 				return false
 			}
 		}
-		return true
+		return slices.ContainsFunc(above[i:i+3], func(row string) bool { return indent(row) < 2 })
 	}
 	return false
 }
+
+// claudePicture is how many columns the client's picture takes, before the text beside it.
+const claudePicture = 11
+
+// isNoPicture says whether a character is none of the blocks that the picture is made of.
+func isNoPicture(r rune) bool { return r != ' ' && (r < '▀' || r > '▟') }
 
 // leftOfPanel cuts what a panel at the right shows: on wide terminals one stands there, behind a line in every row.
 func leftOfPanel(lines []string, columns int) []string {
@@ -333,6 +345,8 @@ func claudeWithoutBox(s pane, says claudeTitle, title string) Reading {
 	for _, line := range tail {
 		if before, _, ok := strings.Cut(line, "Showing detailed transcript"); ok {
 			switch {
+			case strings.HasSuffix(before, "dialog waiting · "):
+				return because(Blocked, "transcript", line)
 			case strings.HasSuffix(before, "working · "):
 				return because(Working, "transcript", line)
 			case says == titleBusy:
@@ -342,7 +356,11 @@ func claudeWithoutBox(s pane, says claudeTitle, title string) Reading {
 		}
 	}
 	if claudeDialog(s) {
-		return because(Blocked, "dialog", claudeMarked(s))
+		evidence := claudeMarked(s)
+		if evidence == "" {
+			evidence = s[len(s)-1]
+		}
+		return because(Blocked, "dialog", evidence)
 	}
 	if says == titleBusy {
 		return because(Working, "title", title)
@@ -355,19 +373,28 @@ func claudeWithoutBox(s pane, says claudeTitle, title string) Reading {
 	return because(Unknown, "", "")
 }
 
-// claudeDialog says whether lines end in a dialog: below the last rule an option is marked, and the last lines tell the
-// keys; where these are cut, the options are numbered.
+// claudeDialog says whether lines end in a dialog: below the last rule an option is marked, or nothing begins at the left
+// edge, and the last lines tell the keys; where these are cut, the options are numbered.
 func claudeDialog(lines []string) bool {
 	marked := claudeMarked(lines)
-	if marked == "" {
+	if marked == "" && !claudeSheet(lines) {
 		return false
 	}
-	for _, line := range lines[max(0, len(lines)-3):] {
-		if claudeFooter().MatchString(line) {
+	_, last := paragraph(lines)
+	if claudeFooter().MatchString(joined(last[max(0, len(last)-3):])) {
+		return true
+	}
+	return claudeFirst().MatchString(marked)
+}
+
+// claudeSheet says whether a full-width rule stands above lines that are all indented: so a dialog without options looks.
+func claudeSheet(lines []string) bool {
+	for i := len(lines) - 1; i >= 0 && (lines[i] == "" || indent(lines[i]) > 0 || isRule(lines[i], '─') || isRule(lines[i], '▔')); i-- {
+		if lines[i] != "" && indent(lines[i]) == 0 {
 			return true
 		}
 	}
-	return claudeFirst().MatchString(marked)
+	return false
 }
 
 // claudeMarked is the marked option below the last full-width rule, or the one before: some dialogs have a rule inside.

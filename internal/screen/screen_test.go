@@ -22,6 +22,8 @@ const (
 
 func TestClaudeIsReadFromTheBottomUp(t *testing.T) {
 	rule := strings.Repeat("─", 60)
+	fresh := "\n ▐▛███▛█   Claude Code v2.1.332\n▝▜██████▀  Opus 5.5 · API Usage Billing\n ▝▝   ▝▝   ~/proj\n"
+	more := strings.Repeat("─", 40) + " ↑ 12 more " + strings.Repeat("─", 9)
 	dialog := rule + "\n Bash command\n\n   make deploy\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel · Tab to amend\n"
 	for _, c := range []struct {
 		name, text, title string
@@ -65,8 +67,17 @@ func TestClaudeIsReadFromTheBottomUp(t *testing.T) {
 		{"an interrupt that a tool printed, in vim mode", "● Bash(x)\n  ⎿  Interrupted · What should Claude do instead?\n" + box("", "  -- INSERT --"), "", Unknown},
 		{"an interrupt that a tool printed, with a status line", "● Bash(x)\n  ⎿  Interrupted · What should Claude do instead?\n" + box("", "  main *", "  ← for agents"), "", Unknown},
 		{"the spinner of reduced motion, or an answer", "❯ Go on\n\n● Baking…\n" + box("", "  -- INSERT --"), "", Unknown},
-		{"a new session", "▐▛███▜▌   Claude Code v2.1.197\n▝▜█████▛▘  Opus 4.8 · API Usage Billing\n  ▘▘ ▝▝    ~/proj\n" + box("", plain), "", Idle},
-		{"a new session, asked", "▐▛███▜▌   Claude Code v2.1.197\n▝▜█████▛▘  Opus 4.8 · API Usage Billing\n  ▘▘ ▝▝    ~/proj\n\n❯ Go on\n" + box("", "  -- INSERT --"), "", Unknown},
+		{"a new session", " ▐▛███▜▌   Claude Code v2.1.197\n▝▜█████▛▘  Opus 4.8 · API Usage Billing\n  ▘▘ ▝▝    ~/proj\n" + box("", plain), "", Idle},
+		{"a new session, asked", " ▐▛███▜▌   Claude Code v2.1.197\n▝▜█████▛▘  Opus 4.8 · API Usage Billing\n  ▘▘ ▝▝    ~/proj\n\n❯ Go on\n" + box("", "  -- INSERT --"), "", Unknown},
+		{"a new session with a notice", fresh + "\n▎ Auto mode is now the default\n▎ It checks each call\n" + box("", manual), "", Idle},
+		{"a new session whose picture moves", strings.NewReplacer(" ▐▛███▛█", "▛█▄     ", "▝▜██████▀", "██▘      ").Replace(fresh) + box("so", manual), "", Idle},
+		{"a copy of a new session in an answer that streams", "  " + strings.ReplaceAll(fresh, "\n", "\n  ") + "\n" + box("", "  -- INSERT --"), "", Unknown},
+		{"the words of a new session without the picture", strings.NewReplacer(" ▐▛███▛█", "        ", "▝▜██████▀", "         ", "▝▝   ▝▝", "       ").Replace(fresh) + box("", "  -- INSERT --"), "", Unknown},
+		{"a new session with a menu of commands", fresh + "\n  ❯ /copy      Copy the last answer\n    /config    Open settings" + box("/co", manual), "", Idle},
+		{"a new session with a menu of files", fresh + "\n    + parse.go\n    + parse_test.go" + box("look at @pa", manual), "", Idle},
+		{"a list in an answer that streams", fresh + "\n    + parse.go\n" + box("", "  -- INSERT --"), "", Unknown},
+		{"a prompt whose beginning is out of view", "● Hm.\n\n" + more + "\n  and so\n  on\n" + rule + "\n  ⏸ manual mode on\n", calm, Idle},
+		{"the same while text streams", "● Hm.\n\n" + more + "\n  and so\n  on\n" + rule + "\n  -- INSERT --\n", "", Unknown},
 		{"scrolled up", "✻ Baked for 4s\n\n  Line 5 of Jump to bottom (ctrl+End) ↓ er\n" + box("", working), "", Working},
 		{"scrolled up to a summary, in vim mode", "● Hm.\n\n✻ Baked for 4s Jump to bottom (ctrl+End) ↓\n" + box("", "  -- INSERT --"), "", Unknown},
 		{"scrolled up to a summary, the pill below it", "✻ Baked for 4s\n\n" + strings.Repeat(" ", 25) + "Jump to bottom (ctrl+End) ↓\n" + box("", "  -- INSERT --"), "", Unknown},
@@ -84,6 +95,9 @@ func TestClaudeIsReadFromTheBottomUp(t *testing.T) {
 		{"a copy of a dialog that is typed", summary + box("1. Yes\n  2. No\n\n  Esc to cancel", ""), calm, Idle},
 		{"the transcript", "❯ Go on\n\n● Hm.\n\n" + rule + "\n  Showing detailed transcript · ctrl+o to toggle\n", calm, Unknown},
 		{"the transcript at work", "❯ Go on\n\n● Hm.\n\n" + rule + "\n  working · Showing detailed transcript · ctrl+o to toggle\n", "", Working},
+		{"the transcript before a dialog", "❯ Go on\n\n" + rule + "\n  dialog waiting · Showing detailed transcript · ctrl+o to …\n", calm, Blocked},
+		{"a dialog without options", "● Hm.\n\n" + rule + "\n  Auto mode can't check actions in this session\n\n  Your requests go through a gateway.\n\n  Enter to stay in auto mode · shift+Tab to leave it and\n  stop · Esc to cancel\n", calm, Blocked},
+		{"the words of one below something else", "● Hm.\n\n  Esc to cancel\n", calm, Unknown},
 		{"the transcript, the title busy", "● Hm.\n" + rule + "\n  Showing detailed transcript · ctrl+o to toggle\n", busy, Working},
 		{"a rule that names the session", summary + strings.Replace(box("", manual), strings.Repeat("─", 60), strings.Repeat("─", 50)+" camp-7 ──", 1), "", Idle},
 		{"a shell after the client's end", summary + box("", manual, "", "user@host:~/proj$"), calm, Unknown},
