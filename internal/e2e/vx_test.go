@@ -179,7 +179,7 @@ func (w *world) awaits() []process {
 	w.t.Helper()
 	var found []process
 	for _, p := range processesIn(w.dir) {
-		if !strings.Contains(p.command()+" ", "/vx sentinel await ") { // one that rests has an argument more
+		if !strings.Contains(p.command(), "/vx sentinel await") { // with a number behind it while it rests
 			continue
 		}
 		records, err := filepath.Glob(w.path("state/sentinel-awaiters/*-" + strconv.Itoa(p.pid) + "-*.json"))
