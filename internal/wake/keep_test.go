@@ -421,7 +421,7 @@ func TestWhatCrashesLeftGoesOnceNobodyCanBeAtIt(t *testing.T) {
 	q = sibling(t, q, t.TempDir())
 	c := &collector{ctx: t.Context(), now: time.Now().Add(interrupted + time.Hour), older: 1000 * time.Hour}
 	d := q.Project.State()
-	for _, name := range []string{".state.json42", "projects/.forgotten-1/wakes/.lock", "projects/.forgotten-2/wakes/a.json", "projects/.shop-12345678.0badcafe/history.jsonl"} {
+	for _, name := range []string{".state.json42", ".sentinel.json7", "projects/.forgotten-1/wakes/.lock", "projects/.forgotten-2/wakes/a.json", "projects/.shop-12345678.0badcafe/history.jsonl"} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(d.Join(name)), 0o700), os.WriteFile(d.Join(name), nil, 0o600)); err != nil {
 			t.Fatal(err)
 		}
@@ -442,7 +442,7 @@ func TestWhatCrashesLeftGoesOnceNobodyCanBeAtIt(t *testing.T) {
 		got = append(got, filepath.Base(g.Path))
 	}
 	slices.Sort(got)
-	want(t, "removed", got, []string{".forgotten-1", ".project.json7", ".shop-12345678.0badcafe", ".state.json42", "torn.json"})
+	want(t, "removed", got, []string{".forgotten-1", ".project.json7", ".sentinel.json7", ".shop-12345678.0badcafe", ".state.json42", "torn.json"})
 	if len(c.errs) != 1 || !strings.Contains(c.errs[0].Error(), ".forgotten-2: holds wakes") {
 		t.Errorf("errors: %v", c.errs)
 	}
