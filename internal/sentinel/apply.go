@@ -49,7 +49,7 @@ func (l *look) apply(ctx context.Context, v *soldier.Verdict) {
 	var saved task.Task
 	var err error
 	if v.News() {
-		saved, err = w.project.tasks.Transition(ctx, was.ID, was.Status, l.queue(was), func(t *task.Task) (wake.Wake, error) {
+		saved, err = w.project.tasks.Transition(ctx, was.ID, was.Status, l.commander(was), func(t *task.Task) (wake.Wake, error) {
 			err := change(t)
 			return l.wake(t, v), err
 		})
@@ -100,16 +100,16 @@ func (l *look) wake(t *task.Task, v *soldier.Verdict) wake.Wake {
 	return w
 }
 
-// queue is where the commander listens: in the project that it dispatched from, else in the task's own.
-func (l *look) queue(t *task.Task) *wake.Queue {
+// commander is the queue where the commander listens: in the project that it dispatched from, else in the task's own.
+func (l *look) commander(t *task.Task) *wake.Queue {
 	own := l.watch.project.Project
 	if t.CommanderProject == "" || t.CommanderProject == own.Root {
-		return wake.Open(own)
+		return l.queue(own)
 	}
-	q := wake.Open(l.Dir.Project(t.CommanderProject))
+	q := l.queue(l.Dir.Project(t.CommanderProject))
 	if err := q.Ensure(); err != nil {
 		l.Log.Error("the commander's queue cannot be used, its news waits with the task", "id", t.ID, "commander", t.CommanderProject, "err", err)
-		return wake.Open(own)
+		return l.queue(own)
 	}
 	return q
 }

@@ -7,6 +7,7 @@
 package sentinel
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"vx/internal/proc"
 	"vx/internal/state"
+	"vx/internal/wake"
 )
 
 const (
@@ -28,11 +30,23 @@ type Config struct {
 	Log *slog.Logger
 	// Over is asked after each sweep. It says why the sentinel is to end, "" if it is not.
 	Over func() string
+
+	// Speed is how much faster than real its time goes, and Before is called at the steps of what it writes into queues, as
+	// wake.Queue says. Both are for measurements and for tests that kill it; they are zero else.
+	Speed  float64
+	Before func(wake.Step) error
+}
+
+// queue is a project's queue, for what is written into it.
+func (c *Config) queue(p *state.Project) *wake.Queue {
+	q := wake.Open(p)
+	q.Before = c.Before
+	return q
 }
 
 // Run sweeps until Over has a reason to end, or ctx ends; in either case it finishes the sweep that it is in. Looks at
 // single soldiers that are under way are broken off: nothing was decided by them yet.
-func Run(ctx context.Context, c Config) error { return newSentinel(c, 1).run(ctx) }
+func Run(ctx context.Context, c Config) error { return newSentinel(c, cmp.Or(c.Speed, 1)).run(ctx) }
 
 type sentinel struct {
 	Config

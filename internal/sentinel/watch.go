@@ -11,7 +11,6 @@ import (
 	"vx/internal/soldier"
 	"vx/internal/state"
 	"vx/internal/task"
-	"vx/internal/wake"
 )
 
 // project is a project whose tasks are watched.
@@ -65,7 +64,7 @@ func (s *sentinel) gather(ctx context.Context) map[string][]*watch {
 		}
 		known.round = s.round
 		if again {
-			s.projects.complain("transitions of "+p.Dir, task.Recover(ctx, wake.Open(p), s.Dir))
+			s.projects.complain("transitions of "+p.Dir, task.Recover(ctx, s.queue(p), s.Dir))
 		}
 		tasks, bad := known.tasks.List()
 		s.complain(known, bad)
