@@ -140,7 +140,7 @@ type claudeOwn struct {
 	cut       bool // too narrow, or too new, to tell whether they do
 	manual    bool // names the default mode, as 2.1.332 does
 	rows      bool // agents are listed
-	sure      bool // if a turn ran, it would say so: no vim mode, no typed text and no status line hides it
+	sure      bool // has the hint that a turn takes away, alone and with nothing typed: so no status line printed it
 }
 
 // readClaudeOwn finds the own line: the last one of the block below the box. A status line of the person's is before it,
@@ -159,7 +159,7 @@ func readClaudeOwn(s pane, box claudeBox) claudeOwn {
 	}
 	own := parseClaudeOwn(block[len(block)-1])
 	own.rows = slices.ContainsFunc(below[end:], claudeRow().MatchString)
-	own.sure = own.line != "" && !own.cut && !strings.HasPrefix(own.line, "-- ") && len(block) == 1 && s[box.top+1] == "❯"
+	own.sure = own.shortcuts && len(block) == 1 && s[box.top+1] == "❯"
 	return own
 }
 

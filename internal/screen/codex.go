@@ -15,6 +15,7 @@ var (
 	codexSummary = pattern(`^  Worked for (<1s|(\d+h ?)?(\d+m ?)?(\d+s)?) • \d\d?:\d\d( [AP]M)?$`)
 	codexTasks   = pattern(`^ {0,2}\d+ background termi(nals? running|\S*…$)`)
 	codexWaiting = pattern(`^• (Messages to be submitted|Queued )`)
+	codexQueued  = pattern(`^  Waiting for startup( ·|$)`) // the prompt was sent, nothing runs it yet
 	codexFooter  = pattern(`(?i)\benter (to )?(confirm|submit|select|continue)\b.*\besc\b`)
 )
 
@@ -32,6 +33,9 @@ func codex(s pane, title string) Reading {
 	prompt, ok := codexPrompt(s)
 	if !ok {
 		return because(Unknown, "", "")
+	}
+	if _, status := paragraph(s[prompt+1:]); len(status) > 0 && codexQueued().MatchString(status[len(status)-1]) {
+		return because(Working, "own line", status[len(status)-1])
 	}
 	calm := codexOwnTitle(s[prompt:], title)
 	start, end := paragraph(s[:prompt])
