@@ -42,7 +42,7 @@ type await struct {
 	sent    wake.Outstanding
 	older   []rival
 	looked  time.Time // for others of this client
-	signals *signals
+	signals signals
 	restAt  time.Time // not before; see rest
 
 	pending bool      // something may wait that was not claimed yet

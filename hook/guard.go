@@ -3,7 +3,6 @@ package hook
 import (
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime/debug"
 
 	"golang.org/x/sys/unix"
@@ -58,49 +57,19 @@ func crashLog() {
 }
 
 // signals tells of the first signal that asks the hook to end. Until somebody looks at fd, none does anything: a delivery
-// is not to be torn by one.
+// is not to be torn by one. SIGPIPE is not ignored, which children would inherit; a write to a reader who left is an error
+// all the same.
 type signals struct {
 	fd   int // readable from then on
 	told int // the other end of that pipe
-	came chan os.Signal
-	done chan bool
-}
-
-// newSignals makes the pipe alone; see catch.
-func newSignals() (*signals, error) {
-	var ends [2]int
-	if err := pipe(&ends); err != nil {
-		return nil, fmt.Errorf("signal pipe: %w", err)
-	}
-	return &signals{fd: ends[0], told: ends[1]}, nil
 }
 
 // catchSignals begins to notice signals.
-func catchSignals() (*signals, error) {
-	s, err := newSignals()
-	if err == nil {
-		s.catch()
+func catchSignals() (s signals, err error) {
+	var ends [2]int
+	if err := pipe(&ends); err != nil {
+		return s, fmt.Errorf("signal pipe: %w", err)
 	}
-	return s, err
-}
-
-// catch begins to notice signals. SIGPIPE is caught, not ignored, so that a write to a reader who left is an error and
-// children do not inherit it.
-func (s *signals) catch() {
-	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
-	s.came, s.done = make(chan os.Signal, 1), make(chan bool)
-	signal.Notify(s.came, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
-	go func() {
-		defer close(s.done)
-		if _, ok := <-s.came; ok {
-			unix.Write(s.told, []byte{1})
-		}
-	}()
-}
-
-// stop ends catch. A signal that came before shows at fd when it returns.
-func (s *signals) stop() {
-	signal.Stop(s.came)
-	close(s.came)
-	<-s.done
+	s = signals{fd: ends[0], told: ends[1]}
+	return s, s.catch()
 }

@@ -20,6 +20,7 @@ type note struct {
 	client                           proc.ID
 	began                            time.Duration
 	parent, lock, bell, held, stderr int
+	signals                          signals
 }
 
 // maxNote fits into a pipe whole.
@@ -35,7 +36,7 @@ func IsNote(arg string) bool {
 func (n *note) fields() []any {
 	return []any{
 		&n.state, &n.dir, &n.project, &n.session, &n.transcript, &n.pane, &n.record, &n.spare, &n.sentinel,
-		&n.claude, &n.client.PID, &n.client.Start, &n.began, &n.parent, &n.lock, &n.bell, &n.held, &n.stderr,
+		&n.claude, &n.client.PID, &n.client.Start, &n.began, &n.parent, &n.lock, &n.bell, &n.held, &n.stderr, &n.signals.fd, &n.signals.told,
 	}
 }
 

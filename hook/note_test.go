@@ -15,7 +15,7 @@ func TestANoteIsReadAsItWasWritten(t *testing.T) {
 	n := &note{
 		state: "/a b/state", dir: "/a b/state/projects/x", project: "/a\nb", session: "s\x00\"1", transcript: "/t/\xff.jsonl", pane: "w1:p1",
 		record: "/r", spare: "/s/owner", sentinel: "/l", claude: true, client: proc.ID{PID: 7, Start: 1<<64 - 1},
-		began: 3 * time.Hour, parent: 1, lock: 2, bell: 3, held: 4, stderr: 5,
+		began: 3 * time.Hour, parent: 1, lock: 2, bell: 3, held: 4, stderr: 5, signals: signals{6, 7},
 	}
 	if v := reflect.ValueOf(*n); true {
 		for i := range v.NumField() {
@@ -29,7 +29,7 @@ func TestANoteIsReadAsItWasWritten(t *testing.T) {
 	if err := got.decode(text); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(*n, got, cmp.AllowUnexported(note{})); diff != "" {
+	if diff := cmp.Diff(*n, got, cmp.AllowUnexported(note{}, signals{})); diff != "" {
 		t.Error(diff)
 	}
 	for _, wrong := range [][]byte{nil, text[:len(text)/2], append(bytes.Clone(text), '\n'), bytes.ReplaceAll(text, []byte("true"), []byte("soon"))} {

@@ -50,7 +50,7 @@ func (a *await) note() *note {
 		session: a.Session, transcript: a.Transcript, pane: a.pane,
 		record: kept.Base, spare: a.queue.Spare(),
 		claude: a.claude, client: a.client,
-		began: a.began, parent: a.parent, lock: kept.Lock, bell: kept.Bell, held: a.held, stderr: a.out.stderr,
+		began: a.began, parent: a.parent, lock: kept.Lock, bell: kept.Bell, held: a.held, stderr: a.out.stderr, signals: a.signals,
 	}
 	if a.sentinel != nil {
 		n.sentinel = a.sentinelLock(a.dir)
@@ -61,7 +61,7 @@ func (a *await) note() *note {
 // wait is what ends the rest.
 func (n *note) wait() rest.Wait {
 	w := rest.Wait{
-		Readable: []int{n.bell, n.held},
+		Readable: []int{n.bell, n.held, n.signals.fd},
 		Hangup:   []int{1, n.stderr},
 		Parent:   n.parent,
 		Most:     maxWait - (proc.SinceBoot() - n.began),
@@ -92,20 +92,22 @@ func (a *await) startAnew(n *note) error {
 	if err := errors.Join(err, unix.Close(ends[1])); err != nil {
 		return err
 	}
-	// A signal that comes from now on until the next program rests ends the process as it would any other: not with 2.
-	a.signals.stop()
-	defer a.signals.catch()
-	if seen, err := a.watch.wait(0); err != nil || seen.asked {
-		return err
-	}
-	over := []int{n.lock, n.bell, n.held, n.stderr, ends[0]}
+	over := append(n.descriptors(), ends[0])
 	defer closeOnExec(true, over)
 	if err := closeOnExec(false, over); err != nil {
 		return err
 	}
+	// A signal that comes before the exec is in the pipe; one that comes after it, and before the next program catches it,
+	// ends the process as it would any other.
+	//
 	// Not by its path: an upgrade may have put another program there.
 	err = syscall.Exec("/proc/self/exe", append(os.Args[:3:3], strconv.Itoa(ends[0])), restEnvironment())
 	return fmt.Errorf("exec: %w", err)
+}
+
+// descriptors are those that the await keeps.
+func (n *note) descriptors() []int {
+	return []int{n.lock, n.bell, n.held, n.stderr, n.signals.fd, n.signals.told}
 }
 
 func restEnvironment() []string {
@@ -148,17 +150,12 @@ func (p Program) Resume(from string) (status int) {
 	end := ending{mode: "await"}
 	defer end.recover(&status)
 	n, err := takeNote(from)
-	var s *signals
-	if err == nil {
-		s, err = newSignals()
-	}
 	if err != nil {
 		newLog("await").Error("await", "err", err)
 		return 0
 	}
 	w := n.wait()
-	w.Readable, w.Told = append(w.Readable, s.fd), s.told
-	err = w.Rest(s.catch)
+	err = w.Rest()
 	log := newLog("await")
 	if err != nil {
 		log.Error("await", "err", err) // a wait of the plainer kind is left
@@ -177,7 +174,6 @@ func (p Program) Resume(from string) (status int) {
 	k := p.courier(c, log, &end)
 	k.client, k.out = n.client, streams{stdout: 1, stderr: n.stderr}
 	a := &await{courier: k, clock: p.Clock, parent: n.parent, sentinel: p.Sentinel, sentinelLock: p.SentinelLock}
-	a.signals = s
 	return a.resume(context.Background(), n)
 }
 
@@ -196,7 +192,7 @@ func takeNote(from string) (*note, error) {
 	if err := n.decode(inherited.text[:size]); err != nil {
 		return nil, err
 	}
-	if err := closeOnExec(true, []int{n.lock, n.bell, n.held, n.stderr}); err != nil {
+	if err := errors.Join(n.signals.catch(), closeOnExec(true, n.descriptors())); err != nil {
 		return nil, fmt.Errorf("note: %w", err)
 	}
 	// A program that was started by way of /proc is called "exe" in lists of processes.
@@ -218,6 +214,7 @@ func (a *await) resume(ctx context.Context, n *note) int {
 	slim()
 	a.began = n.began
 	a.said = map[string]string{}
+	a.signals = n.signals
 	a.record = awaiter.Record{
 		Process: proc.Self(), Project: n.project, Client: n.client, Session: n.session, Pane: n.pane, Harness: a.recipient().Harness,
 	}

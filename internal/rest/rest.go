@@ -7,7 +7,7 @@ package rest
 
 import "time"
 
-// Wait is what ends a rest, and what is done meanwhile.
+// Wait is what ends a rest.
 type Wait struct {
 	Readable []int         // descriptors of which one can be read: a doorbell, a pidfd
 	Hangup   []int         // descriptors whose other end goes away; nothing else about them counts
@@ -18,7 +18,6 @@ type Wait struct {
 	Places   []Place       // one holds something
 
 	Hold []string // files that are kept locked, those of them that can be
-	Told int      // a byte is written to it when a signal asks the process to end; that does nothing else then
 }
 
 // Place is a directory in which something may appear: an entry with a name that does not begin with a dot, and that

@@ -19,23 +19,12 @@ import (
 // call: it is parked in the runtime's poller, with a timer of the kernel's instead of the runtime's, which would wake the
 // monitor as well. And its looks are raw system calls, of which the monitor is told nothing. They must not take long then;
 // but nothing else wants to run here.
-//
-// Signals belong to Rest while it lasts. Before it gives them back to the runtime, which would let them end the process, it
-// calls then.
-func (w *Wait) Rest(then func()) error {
+func (w *Wait) Rest() error {
 	l, err := w.listen()
 	if err != nil {
 		return fmt.Errorf("rest: %w", err)
 	}
 	defer l.close()
-	var signals catcher
-	if err := signals.catch(w.Told); err != nil {
-		return fmt.Errorf("rest: %w", err)
-	}
-	defer func() {
-		then()
-		signals.giveBack()
-	}()
 	for _, path := range w.Hold {
 		l.hold(path)
 	}

@@ -27,33 +27,22 @@ var noteSignalPC uintptr
 // told is the descriptor that noteSignal writes a byte to.
 var told int64
 
-// A catcher has taken the signals from the Go runtime.
-type catcher [len(ending)]action
-
-// catch makes each of the signals that ask a process to end write a byte to a descriptor, and do nothing else. The runtime
-// can tell of signals as well, but keeps three threads for it, which take more memory than all the rest of a rest.
-func (c *catcher) catch(fd int) error {
+// Catch makes each of the signals that ask a process to end write a byte to a descriptor from now on, and do nothing else.
+// The runtime can tell of signals as well, but keeps three threads for it, which take more memory than all the rest of a
+// rest; and what it was told is lost in an exec, where what is in a pipe is not.
+func Catch(fd int) error {
 	told = int64(fd)
-	for i, sig := range ending {
-		if err := sigaction(sig, nil, &c[i]); err != nil {
+	for _, sig := range ending {
+		var a action
+		if err := sigaction(sig, nil, &a); err != nil {
 			return err
 		}
-		ours := c[i]
-		ours.handler = noteSignalPC
-		if err := sigaction(sig, &ours, nil); err != nil {
+		a.handler = noteSignalPC // on the stack that the runtime has for signals, and back the way that it goes
+		if err := sigaction(sig, &a, nil); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// giveBack gives the signals back to the runtime.
-func (c *catcher) giveBack() {
-	for i, sig := range ending {
-		if c[i].handler != 0 {
-			sigaction(sig, &c[i], nil)
-		}
-	}
 }
 
 func sigaction(sig syscall.Signal, set, old *action) error {
