@@ -3,6 +3,7 @@ package sentinel
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,6 +97,7 @@ func TestASocketThatIsGoneOrStaleIsUnknown(t *testing.T) {
 			f.ends.finish("Done.")
 			f.works.stays(task.Running, 60*time.Second)
 			f.herdr.Start()
+			f.ends.stays(task.Running, 13*time.Second) // another life of the socket
 			f.goes.Gone()
 			f.settles(task.Done, task.Interrupted)
 		})
@@ -149,11 +151,14 @@ func TestAnAgentThatHerdrForgetsForAMomentIsNotGone(t *testing.T) {
 	a := w.dispatch("a")
 	w.start()
 	w.passes(12 * time.Second)
+	gone := herdrtest.Fault{Method: "pane.get", Error: &herdrtest.Error{Code: "pane_not_found", Message: "no such pane"}}
 	for range 5 {
 		a.Hide(true)
-		w.passes(7 * time.Second)
+		lift := w.herdr.Inject(gone)
+		w.until("it is missed", func() bool { return !a.task().AgentNotFoundSince.IsZero() })
 		a.Hide(false)
-		w.passes(6 * time.Second)
+		lift()
+		w.until("it is not missed any more", func() bool { return a.task().AgentNotFoundSince.IsZero() })
 	}
 	if got := a.task(); got.Status != task.Running || !got.AgentNotFoundSince.IsZero() {
 		t.Errorf("%s, %v", got.Status, got.AgentNotFoundSince)
@@ -175,5 +180,49 @@ func TestAReadingThatNeverComesDoesNotHoldUpTheEndForEver(t *testing.T) {
 	got := a.becomes(task.Done)
 	if !strings.Contains(got.Output, "could not be read (no answer)") {
 		t.Errorf("output %q", got.Output)
+	}
+}
+
+func TestWhatLastedBeforeAHerdrFrozeDoesNotCountAfterwards(t *testing.T) {
+	w := newWorld(t)
+	a := w.dispatch("a")
+	w.start()
+	w.passes(12 * time.Second)
+	a.Hide(true)
+	lift := w.herdr.Inject(herdrtest.Fault{Method: "pane.get", Error: &herdrtest.Error{Code: "pane_not_found", Message: "no such pane"}})
+	defer lift()
+	w.until("it is missed", func() bool { return !a.task().AgentNotFoundSince.IsZero() })
+	w.herdr.Freeze()
+	w.passes(60 * time.Second)
+	w.herdr.Thaw()
+	asked := len(w.herdr.Requests("pane.get"))
+	w.until("it is missed again", func() bool { return len(w.herdr.Requests("pane.get")) > asked })
+	a.Hide(false)
+	a.stays(task.Running, 20*time.Second)
+}
+
+func TestASoldierThatGoesOnWhileItsPaneIsReadIsLetAlone(t *testing.T) {
+	w := newWorld(t)
+	a := w.dispatch("a")
+	w.start()
+	w.passes(12 * time.Second)
+	moved := make(chan struct{})
+	var once sync.Once
+	lift := w.herdr.Inject(herdrtest.Fault{Method: "pane.read", When: func(herdrtest.Request) bool {
+		once.Do(func() {
+			go func() {
+				time.Sleep(between / speed / 3)
+				a.Working()
+				close(moved)
+			}()
+		})
+		return false
+	}})
+	defer lift()
+	a.finish("Nearly done.")
+	<-moved
+	a.stays(task.Running, 20*time.Second)
+	if n := len(w.herdr.Requests("pane.read")); n != 1 {
+		t.Errorf("read %d times", n)
 	}
 }

@@ -159,7 +159,7 @@ func lastLines(text string, n int) string {
 	var kept []string
 	for i := len(lines) - 1; i >= 0 && len(kept) < n; i-- {
 		line := strings.TrimRight(lines[i], " \t\r")
-		if strings.Trim(line, " \t─━═-_╭╮╰╯│┃▀▄ ") != "" {
+		if strings.Trim(line, " \t─━═-_╭╮╰╯│┃▀▄") != "" {
 			kept = append(kept, line)
 		}
 	}

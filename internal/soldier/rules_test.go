@@ -305,6 +305,37 @@ func TestWhatIsWrittenChangesOnlyWithTheEvidence(t *testing.T) {
 	}
 }
 
+func TestOnlyWorkAndARestAfterTheEndNeedNoFurtherLooks(t *testing.T) {
+	w := dispatched(t)
+	settled := func() bool {
+		w.pass(5 * time.Second)
+		v := w.look()
+		return v.Settled(&w.task)
+	}
+	if settled() {
+		t.Error("idle before it has worked")
+	}
+	w.state(herdr.Working)
+	if !settled() {
+		t.Error("working")
+	}
+	w.state(herdr.Idle)
+	if settled() {
+		t.Error("idle without a proof")
+	}
+	w.state(herdr.Blocked)
+	if settled() {
+		t.Error("at a dialog")
+	}
+	w.commits()
+	w.state(herdr.Idle)
+	w.sweep(10 * time.Second)
+	w.is(task.Done)
+	if !settled() {
+		t.Error("finished and at rest")
+	}
+}
+
 func TestADialogTellsWhatItShows(t *testing.T) {
 	w := dispatched(t)
 	w.works()
