@@ -28,6 +28,40 @@ type Session struct {
 	// Changed is when the status changed last; zero where the version does not say. The record is written at changes
 	// only, so an old one is not stale.
 	Changed time.Time
+
+	file stamp // before it was read
+}
+
+// stamp is what tells a file that was written since from one that was not.
+type stamp struct {
+	path        string
+	inode       uint64
+	size        int64
+	mtime, read int64 // in nanoseconds since 1970
+}
+
+// coarse is how long a file must have been left alone for an unchanged time to mean that nothing changed: kernels stamp
+// coarsely.
+const coarse = 2 * time.Second
+
+func stampOf(path string) stamp {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return stamp{}
+	}
+	return stamp{path, st.Ino, st.Size, st.Mtim.Nano(), time.Now().UnixNano()}
+}
+
+// Unchanged reports whether the record is known to be as it was read, at a fraction of the cost of reading it. It says
+// nothing of the process.
+func (s *Session) Unchanged() bool {
+	was := s.file
+	if was.path == "" || was.read-was.mtime < int64(coarse) {
+		return false
+	}
+	now := stampOf(was.path)
+	now.read = was.read
+	return now == was
 }
 
 // SessionOf is the session record of a live process; ok is false when there is none or it names another process.
@@ -109,12 +143,14 @@ func SessionAt(path string, id proc.ID) (Session, bool) {
 		Waiting   word   `json:"waitingFor"`
 		Changed   millis `json:"statusUpdatedAt"`
 	}
+	file := stampOf(path)
 	if !readRecord(path, &r) || r.PID != id.PID || !startedAt(id, r.ProcStart) {
 		return Session{}, false
 	}
 	return Session{
 		Process: id, SessionID: string(r.SessionID), Dir: string(r.Dir), Status: string(r.Status), Version: string(r.Version),
 		Kind: string(r.Kind), Entry: string(r.Entry), Name: string(r.Name), Waiting: string(r.Waiting), Changed: time.Time(r.Changed),
+		file: file,
 	}, true
 }
 

@@ -2,6 +2,8 @@ package claude
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,7 +82,8 @@ func TestTheSessionOfALiveProcess(t *testing.T) {
 	}
 	writeFile(t, path, record(id, "one"))
 	want := Session{Process: id, SessionID: "one", Dir: "/home/u/shop", Status: "idle", Version: "2.1.332", Kind: "interactive", Entry: "cli"}
-	if s, ok := SessionOf(id); !ok || s != want {
+	s, ok := SessionOf(id)
+	if s.file = (stamp{}); !ok || s != want {
 		t.Errorf("%+v, %v, want %+v", s, ok, want)
 	}
 	if s, ok := SessionOf(proc.ID{PID: id.PID, Start: id.Start + 2_000_000}); ok {
@@ -212,4 +215,48 @@ func TestWhereTheClientWritesTrustDown(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(home, ".claude", ".config.json"), no)
 	want("in an old version's file", false, true)
+}
+
+func TestARecordIsKnownToBeUnchangedUntilItIsWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "record.json")
+	write := func(status string, when time.Time) {
+		t.Helper()
+		text := fmt.Sprintf(`{"pid":%d,"procStart":"%d","status":%q}`, proc.Self().PID, proc.Self().Start, status)
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, when, when)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func() Session {
+		t.Helper()
+		s, ok := SessionAt(path, proc.Self())
+		if !ok {
+			t.Fatal("no record")
+		}
+		return s
+	}
+	long := time.Now().Add(-time.Hour)
+	write("busy", long)
+	s := read()
+	if !s.Unchanged() || !s.Unchanged() {
+		t.Error("it is as it was")
+	}
+	write("idle", long.Add(time.Millisecond))
+	if s.Unchanged() {
+		t.Error("it was written at another time")
+	}
+	s = read()
+	write("waiting", long.Add(time.Millisecond))
+	if s.Unchanged() {
+		t.Error("it was written at the same time, in another size")
+	}
+	write("busy", time.Now())
+	if s = read(); s.Unchanged() {
+		t.Error("it is too young for its time to tell")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if s.Unchanged() || (&Session{}).Unchanged() {
+		t.Error("there is none")
+	}
 }
