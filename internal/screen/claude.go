@@ -3,6 +3,7 @@ package screen
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Claude Code draws, from the bottom up: rows of agents or a menu; its own line, and above that the person's status
@@ -152,7 +153,7 @@ func readClaudeOwn(s pane, box claudeBox) claudeOwn {
 		end = len(below)
 	}
 	block := slices.DeleteFunc(slices.Clone(below[:end]), func(line string) bool {
-		return indent(line) > width(s[box.bottom])/3 // a narrow terminal pushes what stands at the right into a line of its own
+		return indent(line) > 2 // a narrow terminal pushes what stands at the right into a line of its own
 	})
 	if len(block) == 0 {
 		return claudeOwn{}
@@ -284,17 +285,21 @@ func readClaudeEnd(s pane, box claudeBox) claudeEnd {
 // cleared the rest. The picture moves, but some row of it begins at the left edge, where no answer can put it. While it
 // is not drawn its text stands alone, which an answer could print.
 func claudeIsFresh(above []string) bool {
-	for i := len(above) - 3; i >= 0; i-- {
+	for i := len(above) - 1; i >= 0; i-- {
 		before, _, ok := strings.Cut(above[i], "Claude Code v")
 		if !ok || width(before) != claudePicture || strings.ContainsFunc(before, isNoPicture) {
 			continue
 		}
-		for _, line := range above[i+3:] {
-			if line != "" && line != "❯ /clear" && !strings.HasPrefix(line, "▎") && indent(line) <= width(line)/2 {
+		drawn := false
+		for ; i < len(above) && above[i] != ""; i++ {
+			drawn = drawn || indent(above[i]) < 2
+			if strings.ContainsFunc(firstColumns(above[i], claudePicture), isNoPicture) {
 				return false
 			}
 		}
-		return slices.ContainsFunc(above[i:i+3], func(row string) bool { return indent(row) < 2 })
+		return drawn && !slices.ContainsFunc(above[i:], func(line string) bool {
+			return line != "" && line != "❯ /clear" && !strings.HasPrefix(line, "▎") && indent(line) <= width(line)/2
+		})
 	}
 	return false
 }
@@ -302,8 +307,8 @@ func claudeIsFresh(above []string) bool {
 // claudePicture is how many columns the client's picture takes, before the text beside it.
 const claudePicture = 11
 
-// isNoPicture says whether a character is none of the blocks that the picture is made of.
-func isNoPicture(r rune) bool { return r != ' ' && (r < '▀' || r > '▟') }
+// isNoPicture says whether a character is a letter or a digit: the picture is made of blocks and a few marks.
+func isNoPicture(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // leftOfPanel cuts what a panel at the right shows: on wide terminals one stands there, behind a line in every row.
 func leftOfPanel(lines []string, columns int) []string {
@@ -341,6 +346,7 @@ func leftOfPanel(lines []string, columns int) []string {
 // claudeWithoutBox judges a dialog, a picker, the transcript, or what is no session at all. None of them is ever idle: a
 // dialog may wait behind a transcript.
 func claudeWithoutBox(s pane, says claudeTitle, title string) Reading {
+	s = leftOfPanel(s, widest(s))
 	tail := s[max(0, len(s)-3):]
 	for _, line := range tail {
 		if before, _, ok := strings.Cut(line, "Showing detailed transcript"); ok {

@@ -16,7 +16,7 @@ var (
 	codexTasks   = pattern(`^ {0,2}\d+ background termi(nals? running|\S*…$)`)
 	codexWaiting = pattern(`^• (Messages to be submitted|Queued )`)
 	codexQueued  = pattern(`^  Waiting for startup( ·|$)`) // the prompt was sent, nothing runs it yet
-	codexFooter  = pattern(`(?i)\benter (to )?(confirm|submit|select|continue)\b.*\besc\b`)
+	codexFooter  = pattern(`(?i)\benter (to )?[a-z]+\b.*\besc\b`)
 )
 
 func codex(s pane, title string) Reading {
