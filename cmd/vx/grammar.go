@@ -28,6 +28,10 @@ type grammar struct {
 	Land       landCommand       `cmd:"" group:"soldiers" brief:"merge what it did" help:"Merge a finished task's branch."`
 	Ship       shipCommand       `cmd:"" group:"soldiers" brief:"open a pull request" help:"Push a finished task's branch and open a pull request."`
 	Strike     strikeCommand     `cmd:"" group:"soldiers" brief:"remove its camp" help:"End a task: remove its camp and close its pane."`
+	Task       struct {
+		Show taskShow `cmd:"" help:"Show one task: its status, what it waits for, what was seen."`
+	} `cmd:"" group:"soldiers" brief:"look at one task" help:"Look at tasks."`
+	Guide guideCommand `cmd:"" group:"soldiers" brief:"what a model must know" help:"Print a page that teaches a model these commands."`
 
 	Run  runCommand `cmd:"" group:"news" brief:"run a command, then wake" help:"Run a command, and put a wake when it has ended."`
 	Wake struct {

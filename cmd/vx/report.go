@@ -43,9 +43,12 @@ type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// json prints v as one line of JSON. What is in it goes to programs, not into web pages: < stays as it is.
-func (s stdio) json(v any) error {
-	e := json.NewEncoder(s.out)
+// json prints v as one line of JSON.
+func (s stdio) json(v any) error { return encode(s.out, v) }
+
+// encode prints v as one line of JSON. What is in it goes to programs, not into web pages: < stays as it is.
+func encode(out io.Writer, v any) error {
+	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }

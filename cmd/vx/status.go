@@ -8,26 +8,38 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"time"
 
 	"vx/internal/awaiter"
+	"vx/internal/dispatch"
 	"vx/internal/state"
 	"vx/internal/status"
+	"vx/internal/task"
 )
 
 type statusCommand struct {
-	JSON bool `name:"json" help:"Print JSON."`
-	All  bool `name:"all" help:"All projects that vx knows."`
+	JSON  bool `name:"json" help:"Print JSON."`
+	All   bool `name:"all" help:"All projects that vx knows, and all their tasks."`
+	Watch bool `name:"watch" help:"Show it anew whenever it has changed, until it is interrupted."`
 	place
 }
 
 func (s *statusCommand) Run(ctx context.Context, std stdio) error {
+	if s.Watch {
+		return s.live(ctx, std)
+	}
+	return s.once(ctx, std.out, std.errw())
+}
+
+// once prints how things stand at this moment.
+func (s *statusCommand) once(ctx context.Context, out, errw io.Writer) error {
 	dir, err := state.Look()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if s.All {
-		return s.all(ctx, std, dir)
+		return s.all(ctx, out, errw, dir)
 	}
 	root, err := s.root(dir)
 	if none, ok := errors.AsType[*noProject](err); ok {
@@ -38,37 +50,37 @@ func (s *statusCommand) Run(ctx context.Context, std stdio) error {
 	}
 	r := status.Nothing(root)
 	if dir != nil {
-		r = status.Of(ctx, dir.Project(root))
+		r = status.Of(ctx, dir.Project(root), false)
 	}
 	if s.JSON {
-		return std.json(r)
+		return encode(out, r)
 	}
-	return printStatus(std.out, r)
+	return printStatus(out, r)
 }
 
-func (s *statusCommand) all(ctx context.Context, std stdio, dir *state.Dir) error {
+func (s *statusCommand) all(ctx context.Context, out, errw io.Writer, dir *state.Dir) error {
 	reports := []status.Report{}
 	if dir != nil {
 		projects, bad := dir.Projects()
 		for _, err := range bad {
-			fmt.Fprintf(std.errw(), "vx: %s\n", printable(err.Error()))
+			fmt.Fprintf(errw, "vx: %s\n", printable(err.Error()))
 		}
 		for _, p := range projects {
-			reports = append(reports, status.Of(ctx, p))
+			reports = append(reports, status.Of(ctx, p, true))
 		}
 	}
 	if s.JSON {
-		return std.json(reports)
+		return encode(out, reports)
 	}
 	if len(reports) == 0 {
-		_, err := fmt.Fprintln(std.out, "no projects yet; to begin: vx init")
+		_, err := fmt.Fprintln(out, "no projects yet; to begin: vx init")
 		return err
 	}
 	for i, r := range reports {
 		if i > 0 {
-			fmt.Fprintln(std.out)
+			fmt.Fprintln(out)
 		}
-		if err := printStatus(std.out, r); err != nil {
+		if err := printStatus(out, r); err != nil {
 			return err
 		}
 	}
@@ -87,6 +99,7 @@ func printStatus(out io.Writer, r status.Report) error {
 		w.row("", "nothing here yet; to begin: vx init")
 		return w.err
 	}
+	w.tasks(r)
 	for _, a := range r.Awaits {
 		w.row("await", "%s", awaitLine(a))
 	}
@@ -155,4 +168,32 @@ func awaitLine(r awaiter.Record) string {
 		s += ", pane " + short(printable(r.Pane), 20)
 	}
 	return s + ", since " + clock(r.Since)
+}
+
+// tasks prints a line a task: what it is called, how far it has come and since when, what it waits for.
+func (w *statusPrinter) tasks(r status.Report) {
+	name := "tasks"
+	for _, t := range r.Tasks {
+		w.row(name, "%-8s  %-11s  %4s  %s", dispatch.Short(t.ID), printable(string(t.Status)), age(time.Since(t.Since)), short(printable(t.Title), 60))
+		name = ""
+		if t.Waits != "" && t.Status != task.Running || strings.HasPrefix(t.Waits, "you") {
+			w.row("", "          waits for %s", short(printable(t.Waits), 100))
+		}
+	}
+	if r.Over > 0 {
+		w.row(name, "landed or struck: %d; vx status --all", r.Over)
+	}
+}
+
+// age is a duration in its largest unit.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }

@@ -1,5 +1,5 @@
-// Package status tells how things stand with a project: who waits for its news, what waits to be told, and what became of
-// the latest deliveries. It first settles what can be settled, and changes nothing else. It judges nothing, which is
+// Package status tells how things stand with a project: what its soldiers do, who waits for its news, what waits to be told,
+// and what became of the latest deliveries. It first settles what can be settled, and changes nothing else. It judges nothing, which is
 // doctor's part, and prints nothing.
 package status
 
@@ -29,6 +29,9 @@ type Report struct {
 	NoAwaitSince time.Time `json:"no_await_since,omitzero"`
 	MutedUntil   time.Time `json:"muted_until,omitzero"` // zero: not muted
 	Slowed       []Slowed  `json:"slowed"`
+
+	Tasks []Task `json:"tasks"`          // those that are not over
+	Over  int    `json:"over,omitempty"` // landed or struck, and not among them
 
 	Waiting  int         `json:"waiting"`
 	Next     []wake.Wake `json:"next"`       // the first of those that wait
@@ -67,11 +70,11 @@ const (
 
 // Nothing is the report of a project of which nothing is kept.
 func Nothing(root string) Report {
-	return Report{Project: root, Awaits: []awaiter.Record{}, Slowed: []Slowed{}, Next: []wake.Wake{}, Last: []Delivery{}}
+	return Report{Project: root, Awaits: []awaiter.Record{}, Tasks: []Task{}, Slowed: []Slowed{}, Next: []wake.Wake{}, Last: []Delivery{}}
 }
 
-// Of is how things stand with a project.
-func Of(ctx context.Context, p *state.Project) Report {
+// Of is how things stand with a project, with all its tasks or those that are not over.
+func Of(ctx context.Context, p *state.Project, all bool) Report {
 	r := Nothing(p.Root)
 	r.Gone = p.Gone()
 	if _, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
@@ -80,6 +83,7 @@ func Of(ctx context.Context, p *state.Project) Report {
 	r.Known = true
 	q := wake.Open(p)
 	r.trouble(q.Settle(ctx))
+	r.tasks(p, all)
 	r.awaits(p)
 	c, err := p.Config()
 	r.trouble(err)
@@ -162,9 +166,13 @@ func (r Report) NoAwait(now time.Time) string {
 	if r.NoAwaitSince.IsZero() {
 		return "no await"
 	}
-	at := r.NoAwaitSince.Local()
-	if at.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {
-		return "no await since " + at.Format("15:04")
+	return "no await since " + moment(r.NoAwaitSince, now)
+}
+
+// moment is a time of today, or of another day with its date.
+func moment(at, now time.Time) string {
+	if at = at.Local(); at.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {
+		return at.Format("15:04")
 	}
-	return "no await since " + at.Format("2006-01-02 15:04")
+	return at.Format("2006-01-02 15:04")
 }

@@ -55,7 +55,7 @@ func want[T any](t *testing.T, what string, got, want T) {
 
 func TestOfAProjectWithoutStateThereIsNothingToTellAndNothingIsMade(t *testing.T) {
 	p := project(t)
-	want(t, "report", Of(t.Context(), p), Nothing(p.Root))
+	want(t, "report", Of(t.Context(), p, false), Nothing(p.Root))
 	if _, err := os.Stat(p.Dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("its directory was made")
 	}
@@ -68,7 +68,7 @@ func TestAReportTellsWhatWaitsAndWhatWasDelivered(t *testing.T) {
 	for i := range 8 {
 		put(t, p, fmt.Sprint("next ", i))
 	}
-	r := Of(t.Context(), p)
+	r := Of(t.Context(), p, false)
 	if !r.Known || r.Gone || len(r.Trouble) > 0 || r.OnTheWay != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -85,13 +85,13 @@ func TestAReportTellsWhatWaitsAndWhatWasDelivered(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(wake.Open(p).Dir(), ".bad", "x.json"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := Of(t.Context(), p); r.Bad != 1 {
+	if r := Of(t.Context(), p, false); r.Bad != 1 {
 		t.Errorf("%d in quarantine, want 1", r.Bad)
 	}
 	if err := os.RemoveAll(p.Root); err != nil {
 		t.Fatal(err)
 	}
-	if !Of(t.Context(), p).Gone {
+	if !Of(t.Context(), p, false).Gone {
 		t.Error("a project whose path is gone is not called so")
 	}
 }
@@ -99,13 +99,13 @@ func TestAReportTellsWhatWaitsAndWhatWasDelivered(t *testing.T) {
 func TestAReportTellsWhoWaitsOrSinceWhenNobodyDoes(t *testing.T) {
 	p := project(t)
 	put(t, p, "a")
-	want(t, "before any", Of(t.Context(), p).NoAwait(time.Now()), "no await")
+	want(t, "before any", Of(t.Context(), p, false).NoAwait(time.Now()), "no await")
 	record := awaiter.Record{Process: proc.Self(), Project: p.Root, Harness: "claude", Session: "s1", Pane: "p1", Since: time.Now().UTC().Round(0)}
 	a, err := awaiter.Register(p.State(), p, record)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Of(t.Context(), p)
+	r := Of(t.Context(), p, false)
 	want(t, "awaits", r.Awaits, []awaiter.Record{record})
 	if !r.NoAwaitSince.IsZero() {
 		t.Error("no await since, while one waits")
@@ -113,7 +113,7 @@ func TestAReportTellsWhoWaitsOrSinceWhenNobodyDoes(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r = Of(t.Context(), p)
+	r = Of(t.Context(), p, false)
 	if len(r.Awaits) != 0 || time.Since(r.NoAwaitSince) > time.Minute {
 		t.Errorf("afterwards: %v, %v", r.Awaits, r.NoAwaitSince)
 	}
@@ -131,7 +131,7 @@ func TestAReportTellsOfAMuteThatLastsStill(t *testing.T) {
 		if err := p.Update(func(config *state.Config) { config.MutedUntil = c.set }); err != nil {
 			t.Fatal(err)
 		}
-		want(t, "muted until", Of(t.Context(), p).MutedUntil.UTC(), c.want)
+		want(t, "muted until", Of(t.Context(), p, false).MutedUntil.UTC(), c.want)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestAReportTellsWhoIsWokenSlowly(t *testing.T) {
 	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(pace), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	r := Of(t.Context(), p)
+	r := Of(t.Context(), p, false)
 	if len(r.Slowed) != 1 || r.Slowed[0].Client != self || r.Slowed[0].Interval != "30s" || time.Until(r.Slowed[0].Next) <= 0 {
 		t.Errorf("%+v, %v", r.Slowed, r.Trouble)
 	}
@@ -156,7 +156,7 @@ func TestWhatCannotBeReadIsTold(t *testing.T) {
 	if err := os.WriteFile(p.Join("project.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := Of(t.Context(), p); len(r.Trouble) != 1 || r.Waiting != 1 {
+	if r := Of(t.Context(), p, false); len(r.Trouble) != 1 || r.Waiting != 1 {
 		t.Errorf("%+v", r)
 	}
 }
