@@ -35,7 +35,28 @@ var (
 func Decision(agent, text, prompt string) (question string, options []string, ok bool) {
 	s := read(text)
 	turn, columns := lastTurn(agent, s)
-	said := squash(prompt[max(0, len(prompt)-promptCap):])
+	return lastQuestion(turn, columns, squash(prompt[max(0, len(prompt)-promptCap):]))
+}
+
+// Asked is Decision for the answer itself, as its client has written it down: nothing of a prompt stands in it.
+func Asked(answer string) (question string, options []string, ok bool) {
+	var turn []turnLine
+	code := false
+	for _, line := range read(answer) {
+		text := strings.TrimSpace(line)
+		if strings.HasPrefix(text, "```") || strings.HasPrefix(text, "~~~") {
+			code = !code
+		}
+		turn = append(turn, turnLine{text: text, column: indent(line), own: !code && indent(line) < 4, proven: true})
+	}
+	return lastQuestion(turn, unwrapped, "")
+}
+
+// unwrapped is the width of what no terminal has wrapped: each line stands for itself.
+const unwrapped = 1 << 20
+
+// lastQuestion is the one of the last line that is marked. said is the squashed prompt.
+func lastQuestion(turn []turnLine, columns int, said string) (question string, options []string, ok bool) {
 	for i, line := range slices.Backward(turn) {
 		value, found := marked(line.text)
 		if !found || !line.own {

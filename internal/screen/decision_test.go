@@ -108,3 +108,26 @@ func TestTheRecordedQuestionsAreFound(t *testing.T) {
 		}
 	}
 }
+
+func TestAQuestionIsReadFromTheAnswerItself(t *testing.T) {
+	for answer, want := range map[string]string{
+		"needs-decision: Keep them?":                                 "Keep them?",
+		"I looked.\n\n**needs-decision:** Keep them?\n\n- yes\n- no": "Keep them? yes no",
+		"needs-decision: Keep them, although that is the longest line of all that stand in this answer, as it goes on?\nNothing more.": "Keep them, although that is the longest line of all that stand in this answer, as it goes on?",
+		"needs-decision: First?\n\nneeds-decision: Second?":                                                                            "Second?",
+
+		"":                               "",
+		"Done.":                          "",
+		"needs-decision: none":           "",
+		"needs-decision: <question>":     "",
+		"> needs-decision: Keep them?":   "",
+		"It says needs-decision: Which?": "",
+		"```\nneeds-decision: Keep them?\n```\nThat is the form.": "",
+		"    needs-decision: Keep them?":                          "",
+	} {
+		question, options, ok := Asked(answer)
+		if got := strings.Join(append([]string{question}, options...), " "); ok != (want != "") || got != want {
+			t.Errorf("%q asks %q, want %q", answer, got, want)
+		}
+	}
+}
