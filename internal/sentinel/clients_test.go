@@ -42,11 +42,13 @@ func (c *clientProcess) path() string {
 	return filepath.Join(os.Getenv("CLAUDE_CONFIG_DIR"), "sessions", strconv.Itoa(c.id.PID)+".json")
 }
 
+func (c *clientProcess) session() string { return "s" + strconv.Itoa(c.id.PID) }
+
 // is writes the record, in place, as the client does.
 func (c *clientProcess) is(status, waiting string) {
 	c.t.Helper()
 	r := map[string]any{
-		"pid": c.id.PID, "procStart": strconv.FormatUint(c.id.Start, 10), "sessionId": "s", "cwd": "/", "version": "2.1.332",
+		"pid": c.id.PID, "procStart": strconv.FormatUint(c.id.Start, 10), "sessionId": c.session(), "cwd": "/", "version": "2.1.332",
 		"kind": "interactive", "entrypoint": "cli", "status": status, "statusUpdatedAt": time.Now().UnixMilli(),
 	}
 	if waiting != "" {
@@ -179,4 +181,26 @@ func TestAClientThatDiedInItsPaneIsInterruptedThoughHerdrListsIt(t *testing.T) {
 	a.Idle()
 	a.becomes(task.Interrupted)
 	w.told("running -> interrupted")
+}
+
+func TestAWatchedSessionsQuestionIsReadFromItsTranscript(t *testing.T) {
+	w := newWorld(t)
+	c := startClaude(t)
+	c.is("busy", "")
+	a := w.watched(c)
+	w.start()
+	a.stays(task.Running, 20*time.Second)
+	folder := filepath.Join(os.Getenv("CLAUDE_CONFIG_DIR"), "projects", "-")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	rows := `{"type":"user","message":{"content":"Go on"}}` + "\n" +
+		`{"type":"assistant","message":{"content":[{"type":"text","text":"needs-decision: Keep them?\n- yes"}]}}` + "\n"
+	if err := os.WriteFile(filepath.Join(folder, c.session()+".jsonl"), []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.is("idle", "")
+	if told := w.told("running -> blocked"); told[0].Detail != "Keep them?\n- yes" {
+		t.Errorf("the commander was told %q", told[0].Detail)
+	}
 }

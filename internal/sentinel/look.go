@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"vx/internal/claude"
 	"vx/internal/herdr"
 	"vx/internal/soldier"
 )
@@ -62,6 +63,9 @@ func (l *look) meet(ctx context.Context, need soldier.Need) bool {
 		return l.readText(ctx)
 	case need&soldier.NeedExplain != 0:
 		return l.askExplain(ctx)
+	case need&soldier.NeedAnswer != 0:
+		l.seen.Answer = l.answer()
+		return true
 	case need&soldier.NeedAgain != 0:
 		return l.again(ctx)
 	}
@@ -84,6 +88,15 @@ func (l *look) pause() *soldier.Pause {
 		return &soldier.Pause{}
 	}
 	return &soldier.Pause{Declared: true, Modified: fi.ModTime()}
+}
+
+// answer is what the client has said, by its own transcript.
+func (l *look) answer() *string {
+	said := ""
+	if s, ok := claude.SessionOf(l.watch.client); ok {
+		said = s.Answer()
+	}
+	return &said
 }
 
 func (l *look) askPane(ctx context.Context) bool {

@@ -159,7 +159,8 @@ func lastLines(text string, n int) string {
 	var kept []string
 	for i := len(lines) - 1; i >= 0 && len(kept) < n; i-- {
 		line := strings.TrimRight(lines[i], " \t\r")
-		if strings.Trim(line, " \t─━═-_╭╮╰╯│┃▀▄") != "" {
+		// A rule may carry the session's name.
+		if strings.Trim(line, " \t─━═-_╭╮╰╯│┃▀▄") != "" && !strings.HasPrefix(line, strings.Repeat("─", 20)) {
 			kept = append(kept, line)
 		}
 	}

@@ -32,7 +32,7 @@ func judgeFinished(t *task.Task, o *Look, m *Memory, v *Verdict) {
 		return
 	}
 	e := weigh(t, o)
-	if e.State != screen.Working {
+	if !goesOn(e) {
 		m.again.clear()
 		return
 	}
@@ -50,6 +50,12 @@ func judgeFinished(t *task.Task, o *Look, m *Memory, v *Verdict) {
 	reopen(v)
 	v.Evidence = e
 	v.Head, v.Prompted = m.end.head, t.UpdatedAt
+}
+
+// goesOn reports whether a soldier that had finished is in the middle of something. Its own record is believed also where
+// that waits for a person or goes on in the background: the turn before that may have been too short to be seen.
+func goesOn(e Evidence) bool {
+	return e.State == screen.Working || e.rank == byRecord && (e.State == screen.Blocked || e.State == screen.Background)
 }
 
 func reopen(v *Verdict) {

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	shownLines = 6 // of the pane, in a note
-	maxOutput  = 64 << 10
+	shownLines  = 6  // of the pane, in a note
+	dialogLines = 12 // of a dialog: what is asked stands above the answers
+	maxOutput   = 64 << 10
 )
 
 // MayLack is the note of an end whose pane could not be read to the end.
@@ -40,8 +41,11 @@ func readNote(o *Look) string {
 // output is what the pane showed, with a note as its last line.
 func output(o *Look, note string) string {
 	text := ""
-	if o.Text != nil && o.Text.readable() {
+	switch {
+	case o.Text != nil && o.Text.readable():
 		text = strings.TrimRight(o.Text.Text, " \t\r\n")
+	case o.Answer != nil:
+		text = strings.TrimSpace(*o.Answer)
 	}
 	if len(text) > maxOutput {
 		text = strings.ToValidUTF8(text[len(text)-maxOutput:], "")
@@ -94,7 +98,7 @@ func neverNote(t *task.Task, o *Look) string {
 func dialogNote(o *Look, e Evidence) string {
 	switch {
 	case o.Text != nil && o.Text.readable():
-		return lastLines(o.Text.Text, shownLines)
+		return lastLines(o.Text.Text, dialogLines)
 	case o.Client != nil && o.Client.Waiting != "":
 		return o.Client.Waiting
 	}

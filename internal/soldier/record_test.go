@@ -268,6 +268,27 @@ func TestNothingIsDecidedWhileTheSocketIsHeld(t *testing.T) {
 	w.is(task.Running)
 }
 
+// What is asked stands above the answers, and the session's name in the rule below them.
+func TestADialogIsToldWhole(t *testing.T) {
+	w := claudes(t, "busy")
+	w.works()
+	rule := strings.Repeat("─", 80)
+	w.text.Text = "● I begin.\n\n" + rule + "\n Bash command\n\n   mkdir well && git commit\n   Dig it\n\n This command needs approval\n\n" +
+		" Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, and don't ask again\n   3. No\n\n Esc to cancel · Tab to amend\n" + rule + " fix ─\n"
+	w.client = &Client{State: ClientAlive, Status: "waiting", Waiting: "permission prompt", ID: "1 1"}
+	w.state(herdr.Blocked)
+	told := ""
+	for range 4 {
+		w.pass(5 * time.Second)
+		if v := w.look(); v.Dialog {
+			told = v.Note
+		}
+	}
+	if !strings.Contains(told, "mkdir well") || strings.Contains(told, "─") {
+		t.Errorf("told %q", told)
+	}
+}
+
 // session is a client that no herdr shows.
 func session(t *testing.T, status string) *world {
 	w := claudes(t, status)
@@ -348,6 +369,54 @@ func TestAWatchedSessionWithAShellIsWaitedFor(t *testing.T) {
 	w.record("idle")
 	w.sweep(5 * time.Second)
 	w.is(task.Done)
+}
+
+func TestAWatchedSessionThatAsksIsBlocked(t *testing.T) {
+	w := session(t, "busy")
+	w.sweep(20 * time.Second)
+	w.answer = "I looked.\n\nneeds-decision: Keep them?\n- yes\n- no"
+	w.record("idle")
+	w.sweep(5 * time.Second)
+	w.is(task.Blocked)
+	if d := w.task.Decision; d.Question != "Keep them?" || len(d.Options) != 2 {
+		t.Errorf("the decision is %+v", d)
+	}
+	if w.task.Output != w.answer {
+		t.Errorf("its output is %q", w.task.Output)
+	}
+	w.record("busy")
+	w.sweep(10 * time.Second)
+	w.is(task.Running)
+	w.answer = "Kept."
+	w.record("idle")
+	w.sweep(5 * time.Second)
+	w.is(task.Done)
+	w.woke("blocked", "done")
+}
+
+// The turn before it was too short to be seen.
+func TestAFinishedSessionThatWaitsOrGoesOnInTheBackgroundRuns(t *testing.T) {
+	for status, wake := range map[string]string{"waiting": "dialog", "shell": ""} {
+		w := session(t, "busy")
+		w.sweep(20 * time.Second)
+		w.record("idle")
+		w.sweep(10 * time.Second)
+		w.is(task.Done)
+		w.client = &Client{State: ClientAlive, Status: "waiting", Waiting: "dialog open", ID: "1 1"} // a picker of the person's
+		w.sweep(time.Minute)
+		w.is(task.Done)
+		w.record(status)
+		w.sweep(time.Minute)
+		w.is(task.Running)
+		w.record("idle")
+		w.sweep(10 * time.Second)
+		w.is(task.Done)
+		if wake == "" {
+			w.woke("done", "done")
+		} else {
+			w.woke("done", wake, "done")
+		}
+	}
 }
 
 func TestAWatchedSessionWithoutAReadableRecordIsUnknown(t *testing.T) {

@@ -55,6 +55,10 @@ func rests(t *task.Task, o *Look, m *Memory, v *Verdict, e Evidence) {
 
 // ends is what an idle soldier's turn came to.
 func ends(t *task.Task, o *Look, m *Memory, v *Verdict, e Evidence, paused bool) {
+	if o.Agent == nil && o.Answer == nil {
+		v.Need |= NeedAnswer // there is no pane to be read
+		return
+	}
 	// A changing text may be work that nothing recognises, or a clock: that is not waited for longer than for a proof.
 	sure := e.rank == byRecord || m.unchanged(sameness(o), o.Now) || m.idle.lasted(o.Now, unproven)
 	switch {
@@ -136,10 +140,13 @@ func runningLine(t *task.Task, o *Look, e Evidence) (bool, string) {
 
 // asks looks for a decision that the last turn asks for, and that was not given before.
 func asks(t *task.Task, o *Look, v *Verdict) bool {
-	if o.Text == nil || !o.Text.readable() {
-		return false
+	question, options, ok := "", []string(nil), false
+	switch {
+	case o.Answer != nil:
+		question, options, ok = screen.Asked(*o.Answer)
+	case o.Text != nil && o.Text.readable():
+		question, options, ok = screen.Decision(kindOf(t, o), o.Text.Text, lastPrompt(t))
 	}
-	question, options, ok := screen.Decision(kindOf(t, o), o.Text.Text, lastPrompt(t))
 	if !ok || decided(t.Decision, question) {
 		return false
 	}

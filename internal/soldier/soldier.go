@@ -21,6 +21,7 @@ type Look struct {
 	Pane     *Pane
 	Client   *Client
 	Text     *Text
+	Answer   *string // what a session that no herdr shows said at the end of its turn; "" where that is not known
 	Proof    *Proof
 	Pause    *Pause
 	Fallback *bool // herdr explains idle as what it says when no rule of its own matches
@@ -92,7 +93,8 @@ const (
 	NeedProof
 	NeedPause
 	NeedExplain // herdr's explanation of its idle
-	NeedAgain   // another look, a second later
+	NeedAnswer
+	NeedAgain // another look, a second later
 )
 
 // Stamps are since when something has been so; zero when it is not.

@@ -25,6 +25,7 @@ type world struct {
 	proof    Proof
 	pause    Pause
 	fallback bool
+	answer   string
 
 	wakes []string // statuses, and "dialog"
 	asked Need     // at the last look
@@ -107,6 +108,9 @@ func (w *world) fill(o *Look, need Need) {
 	}
 	if need&NeedExplain != 0 {
 		o.Fallback = &w.fallback
+	}
+	if need&NeedAnswer != 0 {
+		o.Answer = &w.answer
 	}
 }
 
