@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"vx/internal/claude"
 	"vx/internal/herdr"
 	"vx/internal/proc"
@@ -143,7 +145,28 @@ func (l *look) record(id proc.ID) *soldier.Client {
 		return &soldier.Client{State: soldier.ClientNone}
 	}
 	l.clients.want(id)
-	return &soldier.Client{State: soldier.ClientAlive, Status: s.Status, Waiting: s.Waiting, Changed: s.Changed, ID: fmt.Sprint(id.PID, " ", id.Start)}
+	l.watch.record, l.watch.recordRead = s, l.seen.Now
+	return alive(&s)
+}
+
+func alive(s *claude.Session) *soldier.Client {
+	return &soldier.Client{
+		State: soldier.ClientAlive, Status: s.Status, Waiting: s.Waiting, Changed: s.Changed, ID: fmt.Sprint(s.Process.PID, " ", s.Process.Start),
+	}
+}
+
+// glimpse is what the record of the known client says, for a sweep: one that is as it was is not read again.
+func (l *look) glimpse() *soldier.Client {
+	if w := l.watch; w.still(l.seen.Now) {
+		return alive(&w.record)
+	}
+	return l.record(l.watch.client)
+}
+
+// still reports whether the client's record need not be read again: its file is as it was, and a process is there that may
+// be the client. Now and then it is read all the same.
+func (w *watch) still(now time.Duration) bool {
+	return w.record.Process == w.client && now-w.recordRead < lookAgain && w.record.Unchanged() && unix.Kill(w.client.PID, 0) != unix.ESRCH
 }
 
 // unmet reports whether the client's process should be asked for though nothing needs it yet, so that changes of its

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"vx/internal/claude"
 	"vx/internal/herdr"
 	"vx/internal/proc"
 	"vx/internal/soldier"
@@ -31,14 +32,16 @@ type watch struct {
 
 	late atomic.Pointer[task.Task] // listed while the lock was held
 
-	mu     sync.Mutex
-	task   *task.Task
-	memory soldier.Memory
-	client proc.ID // the client's process, once it is known
-	asked  asked
-	read   time.Duration // when the pane of a finished one was read last
-	proof  proofs
-	vain   int // looks in a row that ended for want of an answer to one question
+	mu         sync.Mutex
+	task       *task.Task
+	memory     soldier.Memory
+	client     proc.ID        // the client's process, once it is known
+	record     claude.Session // as it was read last
+	recordRead time.Duration  // when
+	asked      asked
+	read       time.Duration // when the pane of a finished one was read last
+	proof      proofs
+	vain       int // looks in a row that ended for want of an answer to one question
 
 	agent *herdr.Agent // as herdr's list has it
 	of    *herdr.Agent // the first of that list
@@ -178,7 +181,7 @@ func (s *sentinel) complain(p *project, bad []error) {
 // glance is the sweep's look at a task. What it can say without asking anybody it says; for the rest a look of its own
 // begins, beside the sweep. The lock is held, and is given up here or by that look.
 func (s *sentinel) glance(ctx context.Context, k *socket, w *watch, at moment, held bool) {
-	if w.quiet != nil && w.agent != nil && !held && (w.quiet == w.agent || *w.quiet == *w.agent) {
+	if w.quiet != nil && w.agent != nil && !held && (w.quiet == w.agent || *w.quiet == *w.agent) && (w.client.IsZero() || w.still(at.awake)) {
 		w.memory.Unchanged(at.wall)
 		w.mu.Unlock()
 		return
@@ -186,12 +189,12 @@ func (s *sentinel) glance(ctx context.Context, k *socket, w *watch, at moment, h
 	l := &look{sentinel: s, socket: k, watch: w}
 	l.seen = soldier.Look{Now: at.awake, Wall: at.wall, Agent: w.agent, Held: held}
 	if !w.client.IsZero() {
-		l.seen.Client = l.record(w.client) // nil for one that has ended: who came after it is asked for if it matters
+		l.seen.Client = l.glimpse() // nil for one that has ended: who came after it is asked for if it matters
 	}
 	v := soldier.Judge(w.task, &l.seen, &w.memory)
 	if v.Need == 0 && !l.unmet() {
 		w.quiet = nil
-		if !l.carryOut(ctx, &v) && !held && w.client.IsZero() && v.Settled(w.task) {
+		if !l.carryOut(ctx, &v) && !held && v.Settled(w.task) {
 			w.quiet = w.agent
 		}
 		w.mu.Unlock()
