@@ -32,24 +32,7 @@ func put(p *state.Project, title string) (at time.Time, err error) {
 
 // one measures one await: from the rename of a wake to the first byte on its stderr.
 func (b *bench) one(p *state.Project, title string) (time.Duration, error) {
-	all, err := b.awaits([]*state.Project{p})
-	if err != nil {
-		return 0, err
-	}
-	defer endAll(all)
-	at, err := put(p, title)
-	if err != nil {
-		return 0, err
-	}
-	select {
-	case s := <-all[0].text:
-		if !strings.Contains(s.text, title) {
-			return 0, fmt.Errorf("the await said %.200q", s.text)
-		}
-		return s.at.Sub(at), nil
-	case <-time.After(time.Minute):
-		return 0, fmt.Errorf("no news within a minute")
-	}
+	return b.heardOf(p, title, func() (time.Time, error) { return put(p, title) })
 }
 
 // polled measures awaits whose bell is not rung: a file is dropped, and the poll finds it.

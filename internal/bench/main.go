@@ -125,12 +125,15 @@ var measurements = []struct {
 	{"backlog", (*bench).backlog},
 	{"race", (*bench).race},
 	{"settings", (*bench).settings},
+	{"told", (*bench).told},
+	{"sentinel", (*bench).sentinel},
+	{"sweep", (*bench).sweep},
 }
 
 func run(args []string) int {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	short := flags.Bool("short", false, "fewer samples, smaller crowds")
-	only := flags.String("only", "", "one of the measurements: exit, latency, burst, idle, backlog, race, settings")
+	only := flags.String("only", "", "one of the measurements: exit, latency, burst, idle, backlog, race, settings, told, sentinel, sweep")
 	if err := flags.Parse(args); err != nil {
 		return 80
 	}
