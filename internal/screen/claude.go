@@ -18,7 +18,7 @@ var (
 	claudeSpinner = pattern(`^[·✢*✶✻✽✳] \S.*(…$|… *\(|\b[Rr]etrying in \d|· attempt \d+/\d+)`)
 	claudeReduced = pattern(`^● \S.*…($| \(\d+[ms])`) // prefersReducedMotion; or an answer, or a tool that runs
 	claudeRunning = pattern(`^  ⎿  (Running|Waiting)…`)
-	claudeStopped = pattern(`^(  ⎿  (Interrupted · What should Claude do|(User r|R)ejected Claude's plan|API Error: )|● API Error: )`)
+	claudeStopped = pattern(`^(  ⎿  (Interrupted · What should Claude do|(User r|R)ejected |API Error: )|● (API Error: |(User d|D)eclined to answer ))`)
 
 	claudeMode  = pattern(`^(⏸|⏵⏵) \S.* on\b`)
 	claudeTask  = pattern(`^\d+ ((shell|monitor|background task)s?\b|[a-z ]*…$)`)
@@ -235,8 +235,8 @@ func readClaudeEnd(s pane, box claudeBox) claudeEnd {
 	for start > 0 && len(para) == 0 {
 		start, para = paragraph(above[:start])
 		end.scrolled = end.scrolled || slices.ContainsFunc(para, claudePill().MatchString)
-		for len(para) > 0 && indent(para[len(para)-1]) > columns/3 {
-			para = para[:len(para)-1] // a notice at the right edge
+		for len(para) > 0 && atRight(para[len(para)-1], columns) {
+			para = para[:len(para)-1]
 		}
 		if len(para) > 0 && (strings.HasPrefix(para[0], "  ❯ ") || claudeFiles().MatchString(para[0]) && strings.Contains(s[box.top+1], "@")) {
 			para = nil // messages that wait, or a menu
@@ -269,7 +269,7 @@ func readClaudeEnd(s pane, box claudeBox) claudeEnd {
 		end.is = claudeMayRun
 	case claudeIsHalted(para):
 		end.is, end.line = claudeHalted, bottom
-	case claudeIsFresh(above[:start+len(para)]):
+	case claudeIsFresh(above[:start+len(para)], columns):
 		end.is, end.line = claudeFresh, strings.TrimSpace(bottom)
 	default:
 		for _, line := range para {
@@ -284,7 +284,7 @@ func readClaudeEnd(s pane, box claudeBox) claudeEnd {
 // claudeIsFresh says whether nothing but the client's picture is above the box, with its notices and the command that
 // cleared the rest. The picture moves, but some row of it begins at the left edge, where no answer can put it. While it
 // is not drawn its text stands alone, which an answer could print.
-func claudeIsFresh(above []string) bool {
+func claudeIsFresh(above []string, columns int) bool {
 	for i := len(above) - 1; i >= 0; i-- {
 		before, _, ok := strings.Cut(above[i], "Claude Code v")
 		if !ok || width(before) != claudePicture || strings.ContainsFunc(before, isNoPicture) {
@@ -298,7 +298,7 @@ func claudeIsFresh(above []string) bool {
 			}
 		}
 		return drawn && !slices.ContainsFunc(above[i:], func(line string) bool {
-			return line != "" && line != "❯ /clear" && !strings.HasPrefix(line, "▎") && indent(line) <= width(line)/2
+			return line != "" && line != "❯ /clear" && !strings.HasPrefix(line, "▎") && !atRight(line, columns)
 		})
 	}
 	return false
@@ -309,6 +309,11 @@ const claudePicture = 11
 
 // isNoPicture says whether a character is a letter or a digit: the picture is made of blocks and a few marks.
 func isNoPicture(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// atRight says whether a line is a notice at the right edge.
+func atRight(line string, columns int) bool {
+	return indent(line) > columns/3 || indent(line) > 7 && width(line) >= columns-2
+}
 
 // leftOfPanel cuts what a panel at the right shows: on wide terminals one stands there, behind a line in every row.
 func leftOfPanel(lines []string, columns int) []string {
