@@ -5,12 +5,16 @@ package hook
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"vx/internal/awaiter"
 	"vx/internal/lock"
@@ -51,6 +55,16 @@ func descriptors(pid int) map[string]string {
 		}
 	}
 	return open
+}
+
+// isKept reports whether a descriptor is of those that an await keeps.
+func isKept(to string) bool {
+	for _, kind := range []string{".lock", ".fifo", "socket:", "[pidfd]"} {
+		if strings.Contains(to, kind) {
+			return true
+		}
+	}
+	return false
 }
 
 // A restCase is an await that rests, and what happens to it then.
@@ -197,18 +211,11 @@ func TestARestIsTheSameAwaitToEverybody(t *testing.T) {
 	if comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", after.Process.PID)); string(comm) != "vx\n" {
 		t.Errorf("it is called %q, %v", comm, err)
 	}
-	for _, kind := range []string{".lock", ".fifo", "socket:", "[pidfd]"} {
-		count := func(all map[string]string) (n int) {
-			for _, to := range all {
-				if strings.Contains(to, kind) {
-					n++
-				}
-			}
-			return n
-		}
-		if now := descriptors(after.Process.PID); count(now) != count(open) {
-			t.Errorf("of %s it had %v open, and has %v", kind, open, now)
-		}
+	maps.DeleteFunc(open, func(_, to string) bool { return !isKept(to) })
+	now := descriptors(after.Process.PID)
+	maps.DeleteFunc(now, func(_, to string) bool { return !isKept(to) })
+	if !maps.Equal(open, now) {
+		t.Errorf("it had %v open, and has %v", open, now)
 	}
 	c.signal(syscall.SIGKILL)
 	gone(t, after.Process)
@@ -218,17 +225,7 @@ func TestARestIsTheSameAwaitToEverybody(t *testing.T) {
 // The program may be replaced or removed while its await waits: what goes on is what was started.
 func TestAnAwaitRestsAlthoughItsProgramIsGone(t *testing.T) {
 	w := newWorld(t)
-	bin := filepath.Join(w.home, "vx")
-	data, err := os.ReadFile(os.Args[0])
-	if err == nil {
-		err = os.WriteFile(bin, data, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := hookCommand(bin, "sentinel", "await")
-	cmd.Dir, cmd.Env = w.project.Root, w.with()
-	h := w.launch(cmd, stop("s1", false))
+	h, bin := w.ownProgram()
 	e := w.waitFor(1)[0]
 	if err := os.Remove(bin); err != nil {
 		t.Fatal(err)
@@ -236,6 +233,58 @@ func TestAnAwaitRestsAlthoughItsProgramIsGone(t *testing.T) {
 	rests(t, e)
 	w.put("still here")
 	delivers(t, h.wait(), "still here")
+}
+
+func TestAnAwaitThatCannotRestGoesOnAsItIs(t *testing.T) {
+	w := newWorld(t)
+	h, bin := w.ownProgram()
+	e := w.waitFor(1)[0]
+	before := descriptors(e.Process.PID)
+	if err := os.Chmod(bin, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tried := func() int { return strings.Count(w.log(), "the await goes on in the program that it started in") }
+	eventually(t, "it has tried", func() bool { return tried() > 0 })
+	for fd, to := range before {
+		if n, _ := strconv.Atoi(fd); n < 3 || !isKept(to) {
+			continue
+		}
+		flags, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%s", e.Process.PID, fd))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What it keeps over an exec is closed over any other again.
+		var bits uint64
+		for line := range strings.Lines(string(flags)) {
+			if octal, ok := strings.CutPrefix(line, "flags:"); ok {
+				bits, _ = strconv.ParseUint(strings.TrimSpace(octal), 8, 64)
+			}
+		}
+		if bits&unix.O_CLOEXEC == 0 {
+			t.Errorf("descriptor %s (%s) would be inherited: %q", fd, to, flags)
+		}
+	}
+	w.put("still here")
+	delivers(t, h.wait(), "still here")
+	if n := tried(); n != 1 {
+		t.Errorf("it tried %d times", n)
+	}
+}
+
+// ownProgram starts an await from a file of its own.
+func (w *world) ownProgram() (*hookProcess, string) {
+	w.t.Helper()
+	bin := filepath.Join(w.home, "vx")
+	data, err := os.ReadFile(os.Args[0])
+	if err == nil {
+		err = os.WriteFile(bin, data, 0o755)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cmd := hookCommand(bin, "sentinel", "await")
+	cmd.Dir, cmd.Env = w.project.Root, w.with()
+	return w.launch(cmd, stop("s1", false)), bin
 }
 
 func TestWhatWaitsKeepsAnAwaitFromResting(t *testing.T) {
