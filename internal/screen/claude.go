@@ -18,7 +18,7 @@ var (
 	claudeSpinner = pattern(`^[·✢*✶✻✽✳] \S.*(…$|… *\(|\b[Rr]etrying in \d|· attempt \d+/\d+)`)
 	claudeReduced = pattern(`^● \S.*…($| \(\d+[ms])`) // prefersReducedMotion; or an answer, or a tool that runs
 	claudeRunning = pattern(`^  ⎿  (Running|Waiting)…`)
-	claudeStopped = pattern(`^(  ⎿  (Interrupted · What should Claude do|(User r|R)ejected |API Error: )|● (API Error: |(User d|D)eclined to answer ))`)
+	claudeStopped = pattern(`^(  ⎿  (Interrupted · What s|(User r|R)ejected |API Error: )|● (API Error: |(User d|D)eclined to answer ))`)
 
 	claudeMode  = pattern(`^(⏸|⏵⏵) \S.* on\b`)
 	claudeTask  = pattern(`^\d+ ((shell|monitor|background task)s?\b|[a-z ]*…$)`)
@@ -352,19 +352,16 @@ func leftOfPanel(lines []string, columns int) []string {
 // dialog may wait behind a transcript.
 func claudeWithoutBox(s pane, says claudeTitle, title string) Reading {
 	s = leftOfPanel(s, widest(s))
-	tail := s[max(0, len(s)-3):]
-	for _, line := range tail {
-		if before, _, ok := strings.Cut(line, "Showing detailed transcript"); ok {
-			switch {
-			case strings.HasSuffix(before, "dialog waiting · "):
-				return because(Blocked, "transcript", line)
-			case strings.HasSuffix(before, "working · "):
-				return because(Working, "transcript", line)
-			case says == titleBusy:
-				return because(Working, "title", title)
-			}
-			return because(Unknown, "", "")
+	if state, line := claudeTranscript(s); line != "" {
+		switch {
+		case state == "dialog waiting":
+			return because(Blocked, "transcript", line)
+		case state == "working":
+			return because(Working, "transcript", line)
+		case says == titleBusy:
+			return because(Working, "title", title)
 		}
+		return because(Unknown, "", "")
 	}
 	if claudeDialog(s) {
 		evidence := claudeMarked(s)
@@ -376,12 +373,31 @@ func claudeWithoutBox(s pane, says claudeTitle, title string) Reading {
 	if says == titleBusy {
 		return because(Working, "title", title)
 	}
-	for _, line := range tail {
+	for _, line := range s[max(0, len(s)-3):] {
 		if claudeAwaited().MatchString(line) {
 			return because(Blocked, "dialog", line)
 		}
 	}
 	return because(Unknown, "", "")
+}
+
+// claudeTranscript is the line below a transcript and what it says first, which is nothing while the client rests; in
+// narrow terminals its end is cut or wrapped.
+func claudeTranscript(lines []string) (state, line string) {
+	for i := len(lines) - 2; i >= max(0, len(lines)-5); i-- {
+		if !isRule(lines[i], '─') {
+			continue
+		}
+		state, rest, ok := strings.Cut(strings.TrimSpace(lines[i+1]), " · ")
+		if strings.HasPrefix(state, "Showing") {
+			return "", lines[i+1]
+		}
+		if ok && strings.HasPrefix(rest, "Showing") {
+			return state, lines[i+1]
+		}
+		break
+	}
+	return "", ""
 }
 
 // claudeDialog says whether lines end in a dialog: below the last rule an option is marked, or nothing begins at the left

@@ -103,6 +103,8 @@ func TestClaudeIsReadFromTheBottomUp(t *testing.T) {
 		{"the transcript", "❯ Go on\n\n● Hm.\n\n" + rule + "\n  Showing detailed transcript · ctrl+o to toggle\n", calm, Unknown},
 		{"the transcript at work", "❯ Go on\n\n● Hm.\n\n" + rule + "\n  working · Showing detailed transcript · ctrl+o to toggle\n", "", Working},
 		{"the transcript before a dialog", "❯ Go on\n\n" + rule + "\n  dialog waiting · Showing detailed transcript · ctrl+o to …\n", calm, Blocked},
+		{"the same, wrapped", "❯ Go on\n\n" + rule + "\n  dialog waiting · Showing       verbose\n  detailed transcript · ctrl+o to\n  toggle · ctrl+e to show all\n", calm, Blocked},
+		{"the words of a transcript without its rule", "● Hm.\n\n  dialog waiting · Showing detailed transcript\n", calm, Unknown},
 		{"a dialog without options", "● Hm.\n\n" + rule + "\n  Auto mode can't check actions in this session\n\n  Your requests go through a gateway.\n\n  Enter to stay in auto mode · shift+Tab to leave it and\n  stop · Esc to cancel\n", calm, Blocked},
 		{"the words of one below something else", "● Hm.\n\n  Esc to cancel\n", calm, Unknown},
 		{"the transcript, the title busy", "● Hm.\n" + rule + "\n  Showing detailed transcript · ctrl+o to toggle\n", busy, Working},
