@@ -4,6 +4,7 @@ package rest
 
 import (
 	"fmt"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -31,7 +32,7 @@ var told int64
 // The runtime can tell of signals as well, but keeps three threads for it, which take more memory than all the rest of a
 // rest; and what it was told is lost in an exec, where what is in a pipe is not.
 func Catch(fd int) error {
-	told = int64(fd)
+	atomic.StoreInt64(&told, int64(fd)) // read by noteSignal at any moment
 	for _, sig := range ending {
 		var a action
 		if err := sigaction(sig, nil, &a); err != nil {
