@@ -202,8 +202,8 @@ func TestALockIsHeldThroughARest(t *testing.T) {
 			t.Fatal("it is not held")
 		}
 	}
-	b.Locks = []string{b.Files[0]}
-	if !b.Quiet() {
+	other := Wait{Parent: b.Parent, Locks: b.Files}
+	if !other.Quiet() {
 		t.Error("a lock that is held is not quiet")
 	}
 	unix.Write(b.bell[1], []byte{1})
