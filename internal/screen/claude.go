@@ -27,7 +27,7 @@ var (
 	claudeRow   = pattern(`^ {1,4}(❯ )?[◯○◌] \S`)
 
 	claudeFiles   = pattern(`^    [+*◇] \S`)
-	claudeMore    = pattern(`^─+ ↑ \d+ more ─+$`) // the beginning of a long prompt is out of view
+	claudeMore    = pattern(`^─+ ↑ \d+ more ─`) // the beginning of a long prompt is out of view
 	claudePill    = pattern(`(Jump to bottom|\d+ new messages?) \(ctrl\+End\) ↓`)
 	claudeAwaited = pattern(`Waiting for your answer \(ctrl\+End\) ↓`)
 	claudeOption  = pattern(`^ {0,3}❯ \S`)
@@ -72,7 +72,7 @@ func claude(s pane, title string) Reading {
 		return because(Working, "title", title)
 	case own.task:
 		return because(Background, "own line", own.line)
-	case end.is == claudeEndedBusy && !own.shortcuts:
+	case end.is == claudeEndedBusy && !own.sure:
 		return because(Background, "summary", end.line)
 	case says == titleCalm && (end.is == claudeMayRun || own.cut && end.is != claudeEnded):
 		return because(Unknown, "", "")
@@ -363,12 +363,17 @@ func claudeWithoutBox(s pane, says claudeTitle, title string) Reading {
 		}
 		return because(Unknown, "", "")
 	}
-	if claudeDialog(s) {
-		evidence := claudeMarked(s)
-		if evidence == "" {
-			evidence = s[len(s)-1]
+	switch marked, sheet := claudeMarked(s), claudeSheet(s); {
+	case !claudeDialog(s, marked, sheet):
+	case marked != "":
+		return because(Blocked, "dialog", marked)
+	default: // a panel that the person opened while a turn runs looks the same
+		if end := readClaudeEnd(s, claudeBox{top: sheet}); end.is == claudeSpins {
+			return because(Working, "spinner", end.line)
 		}
-		return because(Blocked, "dialog", evidence)
+		if says != titleBusy {
+			return because(Blocked, "dialog", s[len(s)-1])
+		}
 	}
 	if says == titleBusy {
 		return because(Working, "title", title)
@@ -402,9 +407,8 @@ func claudeTranscript(lines []string) (state, line string) {
 
 // claudeDialog says whether lines end in a dialog: below the last rule an option is marked, or nothing begins at the left
 // edge, and the last lines tell the keys; where these are cut, the options are numbered.
-func claudeDialog(lines []string) bool {
-	marked := claudeMarked(lines)
-	if marked == "" && !claudeSheet(lines) {
+func claudeDialog(lines []string, marked string, sheet int) bool {
+	if marked == "" && sheet == 0 {
 		return false
 	}
 	_, last := paragraph(lines)
@@ -414,22 +418,26 @@ func claudeDialog(lines []string) bool {
 	return claudeFirst().MatchString(marked)
 }
 
-// claudeSheet says whether a full-width rule stands above lines that are all indented: so a dialog without options looks.
-func claudeSheet(lines []string) bool {
-	for i := len(lines) - 1; i >= 0 && (lines[i] == "" || indent(lines[i]) > 0 || isRule(lines[i], '─') || isRule(lines[i], '▔')); i-- {
+// claudeSheet is the lowest full-width rule above lines that are all indented, or 0: so a dialog without options begins.
+func claudeSheet(lines []string) int {
+	for i := len(lines) - 1; i > 0; i-- {
+		if isRule(lines[i], '─') || isRule(lines[i], '▔') {
+			return i
+		}
 		if lines[i] != "" && indent(lines[i]) == 0 {
-			return true
+			return 0
 		}
 	}
-	return false
+	return 0
 }
 
-// claudeMarked is the marked option below the last full-width rule, or the one before: some dialogs have a rule inside.
+// claudeMarked is the marked option below the last full-width rule, or the one before: some dialogs have a rule inside,
+// but `▔` is always the first line of one.
 func claudeMarked(lines []string) string {
 	rules := 0
 	for i := len(lines) - 1; i >= 0; i-- {
 		if isRule(lines[i], '─') || isRule(lines[i], '▔') {
-			if rules++; rules > 1 {
+			if rules++; rules > 1 || isRule(lines[i], '▔') {
 				return ""
 			}
 		}
