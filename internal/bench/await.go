@@ -39,8 +39,9 @@ func child(task string, args []string) int {
 
 // awaiting is a live await and what comes out of it.
 type awaiting struct {
-	cmd  *exec.Cmd
-	text chan said // one, when the first bytes are there and all is read
+	cmd     *exec.Cmd
+	project *state.Project
+	text    chan said // one, when the first bytes are there and all is read
 }
 
 // said is a text and when its first byte came.
@@ -72,7 +73,7 @@ func (b *bench) await(p *state.Project, ownClient bool) (*awaiting, error) {
 		r.Close()
 		return nil, err
 	}
-	a := &awaiting{cmd, make(chan said, 1)}
+	a := &awaiting{cmd, p, make(chan said, 1)}
 	go func() {
 		defer r.Close()
 		buf := make([]byte, 64<<10)

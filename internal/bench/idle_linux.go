@@ -47,7 +47,9 @@ func (b *bench) idle() error {
 	if err != nil {
 		return err
 	}
-	time.Sleep(5 * time.Second) // until each has polled once
+	if err := resting(all); err != nil {
+		return errors.Join(err, loops.stop())
+	}
 	before, err := onCPU(pids)
 	if err != nil {
 		return errors.Join(err, loops.stop())
@@ -72,6 +74,27 @@ func (b *bench) idle() error {
 	b.add(atMost("idle",
 		fmt.Sprintf("CPU of an idle await: %s a minute", show(awaits)),
 		"bash -c 'while sleep 5; do :; done': "+show(bash), ratio(awaits, bash), 1./5, 1./10))
+	return nil
+}
+
+// resting waits until all awaits rest: each has then started itself anew, with one argument more.
+func resting(all []*awaiting) error {
+	deadline := time.Now().Add(time.Minute)
+	for _, a := range all {
+		for {
+			args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", a.cmd.Process.Pid))
+			if err != nil {
+				return err
+			}
+			if strings.Count(string(args), "\x00") == 4 {
+				break
+			}
+			if time.Now().After(deadline) {
+				return fmt.Errorf("await %d does not rest after a minute", a.cmd.Process.Pid)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -76,13 +77,19 @@ func (b *bench) heardOf(p *state.Project, subject string, happen func() (time.Ti
 	if err != nil {
 		return 0, err
 	}
+	heard, err := all[0].hear(subject)
+	return heard.Sub(at), err
+}
+
+// hear is when the await's first byte came, which says something of the subject.
+func (a *awaiting) hear(subject string) (time.Time, error) {
 	select {
-	case s := <-all[0].text:
+	case s := <-a.text:
 		if !strings.Contains(s.text, subject) {
-			return 0, fmt.Errorf("the await said %.200q", s.text)
+			return time.Time{}, fmt.Errorf("the await said %.200q", s.text)
 		}
-		return s.at.Sub(at), nil
+		return s.at, nil
 	case <-time.After(time.Minute):
-		return 0, fmt.Errorf("no news within a minute")
+		return time.Time{}, errors.New("no news within a minute")
 	}
 }
