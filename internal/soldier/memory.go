@@ -121,9 +121,10 @@ func (m *Memory) recognise(t *task.Task, o *Look) {
 		}
 	}
 	backwards := a.HasSeq && a.Seq < m.seq
-	if a.TerminalID != m.terminal || backwards {
+	if other := a.TerminalID != m.terminal || backwards && a.TerminalID == ""; other || backwards {
 		m.held = o.Now + epoch
-		m.torn = m.torn || t.Status == task.Running && !m.idle.open && (t.Evidence == nil || t.Evidence.State == string(screen.Working))
+		// In the terminal that it was in it has gone on, whatever herdr was handed over to.
+		m.torn = m.torn || other && t.Status == task.Running && !m.idle.open && (t.Evidence == nil || t.Evidence.State == string(screen.Working))
 		if m.working.IsZero() {
 			m.working = o.Wall
 		}

@@ -219,6 +219,16 @@ func TestWhatWasThereWhileItWorkedIsNoEndAfterARestart(t *testing.T) {
 		w.sweep(10 * time.Second)
 		w.is(task.Done)
 	})
+	t.Run("the same terminal", func(t *testing.T) {
+		w := dispatched(t)
+		w.works()
+		w.commits()
+		w.sweep(10 * time.Second)
+		restart(w)
+		w.agent.TerminalID = "term_1"
+		w.sweep(30 * time.Second)
+		w.is(task.Done)
+	})
 	t.Run("the same process", func(t *testing.T) {
 		w := claudes(t, "busy")
 		w.works()
