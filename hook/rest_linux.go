@@ -33,6 +33,9 @@ func (a *await) rest() {
 	if a.pending || len(a.older) > 0 || a.held < 0 || time.Now().Before(a.restAt) || a.sentinel != nil && a.sentinelLock == nil {
 		return
 	}
+	if hasChild() {
+		return // what has started a sentinel: the next program would not bury it
+	}
 	n := a.note()
 	if w := n.wait(); !w.Quiet() {
 		return
@@ -41,6 +44,11 @@ func (a *await) rest() {
 		a.log.Warn("the await goes on in the program that it started in", "err", err)
 		a.restAt = time.Now().Add(maxWait)
 	}
+}
+
+// hasChild reports whether there is a child that was not waited for yet, ended or not.
+func hasChild() bool {
+	return unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) != unix.ECHILD
 }
 
 func (a *await) note() *note {
@@ -155,10 +163,10 @@ func (p Program) Resume(from string) (status int) {
 		return 0
 	}
 	w := n.wait()
-	err = w.Rest()
+	failed := w.Rest()
 	log := newLog("await")
-	if err != nil {
-		log.Error("await", "err", err) // a wait of the plainer kind is left
+	if failed != nil {
+		log.Error("await", "err", failed) // a wait of the plainer kind is left
 	}
 	for _, e := range forRest {
 		name, _, _ := strings.Cut(e, "=")
@@ -174,6 +182,10 @@ func (p Program) Resume(from string) (status int) {
 	k := p.courier(c, log, &end)
 	k.client, k.out = n.client, streams{stdout: 1, stderr: n.stderr}
 	a := &await{courier: k, clock: p.Clock, parent: n.parent, sentinel: p.Sentinel, sentinelLock: p.SentinelLock}
+	a.restAt = time.Now().Add(tick) // whatever ended the rest may be there still
+	if failed != nil {
+		a.restAt = time.Now().Add(maxWait)
+	}
 	return a.resume(context.Background(), n)
 }
 
@@ -218,7 +230,6 @@ func (a *await) resume(ctx context.Context, n *note) int {
 	a.record = awaiter.Record{
 		Process: proc.Self(), Project: n.project, Client: n.client, Session: n.session, Pane: n.pane, Harness: a.recipient().Harness,
 	}
-	a.restAt = time.Now().Add(tick) // whatever ended the rest may be there still
 	a.queue.TakeUp(n.spare)
 	var err error
 	if a.bell, err = awaiter.Resume(a.project, awaiter.Kept{Base: n.record, Lock: n.lock, Bell: n.bell}); err != nil {

@@ -315,3 +315,43 @@ func TestWhatIsNoNoteEndsSilently(t *testing.T) {
 		}
 	}
 }
+
+// A shell that runs something in the background, and nohup, start it so.
+func TestASignalThatWasIgnoredAtTheStartEndsAnAwait(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM} {
+		w := newWorld(t)
+		cmd := hookCommand("sh", "-c", `trap "" INT HUP QUIT TERM; exec "$0" sentinel await`, os.Args[0])
+		cmd.Dir, cmd.Env = w.project.Root, w.with()
+		h := w.launch(cmd, stop("s1", false))
+		syscall.Kill(w.waitFor(1)[0].Process.PID, sig)
+		quiet(t, h.wait())
+		if log := w.log(); !strings.Contains(log, "a signal") {
+			t.Errorf("%v: it ended for another reason: %s", sig, log)
+		}
+	}
+}
+
+// What a start of the sentinel leaves is for its parent to bury, which the next program would not know.
+func TestAChildKeepsAnAwaitFromResting(t *testing.T) {
+	w, free := newWorld(t), newWorld(t)
+	cmd := hookCommand("sh", "-c", `sleep 1000 <&- >&- 2>&- & echo $! >"$HOME/child"; exec "$0" sentinel await`, os.Args[0])
+	cmd.Dir, cmd.Env = w.project.Root, w.with()
+	h := w.launch(cmd, stop("s1", false))
+	busy := w.waitFor(1)[0]
+	text, err := os.ReadFile(filepath.Join(w.home, "child"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(child, syscall.SIGKILL)
+	plain(free) // begins later
+	rests(t, free.waitFor(1)[0])
+	if args, err := proc.Args(busy.Process); err != nil || len(args) != 3 {
+		t.Errorf("it rests: %q, %v", args, err)
+	}
+	w.put("still here")
+	delivers(t, h.wait(), "still here")
+}

@@ -33,12 +33,14 @@ var told int64
 // rest; and what it was told is lost in an exec, where what is in a pipe is not.
 func Catch(fd int) error {
 	atomic.StoreInt64(&told, int64(fd)) // read by noteSignal at any moment
+	// On the stack that the runtime has for signals, and back the way that it goes. Only of SIGTERM it always has a handler: a
+	// signal that the process was started to ignore, as by nohup, it may leave alone.
+	var a action
+	if err := sigaction(unix.SIGTERM, nil, &a); err != nil {
+		return err
+	}
+	a.handler = noteSignalPC
 	for _, sig := range ending {
-		var a action
-		if err := sigaction(sig, nil, &a); err != nil {
-			return err
-		}
-		a.handler = noteSignalPC // on the stack that the runtime has for signals, and back the way that it goes
 		if err := sigaction(sig, &a, nil); err != nil {
 			return err
 		}
