@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"vx/internal/camp"
 	"vx/internal/herdr"
+	"vx/internal/state"
 	"vx/internal/task"
 )
 
@@ -24,6 +26,11 @@ func (d *Desk) Strike(ctx context.Context, id string, force bool) (r Result, err
 		return r, &Refusal{about(t), "it is struck already", "vx status --all"}
 	case t.Status == task.Running && !force:
 		return r, &Refusal{about(t), "it is running", "vx strike " + Short(t.ID) + " --force ends it, whatever is lost; else wait for its end"}
+	}
+	if t.Camp != nil {
+		if err := d.ours(t); err != nil {
+			return r, err
+		}
 	}
 	place := d.look(ctx, t)
 	if place.busy != "" && !force {
@@ -160,8 +167,23 @@ func (d *Desk) stands(t task.Task) error {
 	if t.Camp == nil {
 		return &Refusal{about(t), "it is only watched, and has no camp", "vx task show " + Short(t.ID)}
 	}
+	if err := d.ours(t); err != nil {
+		return err
+	}
 	if _, err := os.Stat(t.Camp.Path); err != nil || !d.campOf(t).Stands() {
 		return &Refusal{about(t), "its camp is gone: " + t.Camp.Path, "vx strike " + Short(t.ID)}
 	}
 	return nil
+}
+
+// ours is the refusal to touch a camp that vx cannot have made, nil where it can. A record is a file that anybody may have
+// edited, and a camp is removed with all that is in it.
+func (d *Desk) ours(t task.Task) error {
+	made := d.Project.Join("camps", t.ID)
+	path := filepath.Base(t.Camp.Path) == t.ID && sameFile(filepath.Dir(t.Camp.Path), filepath.Dir(made))
+	if path && strings.HasPrefix(t.Camp.Branch, "vx/") && strings.HasSuffix(t.Camp.Branch, "-"+Short(t.ID)) {
+		return nil
+	}
+	return &Refusal{about(t), fmt.Sprintf("its record says that its camp is %s on branch %q, and vx made none there", t.Camp.Path, t.Camp.Branch),
+		"mend " + state.Quote(d.Project.Join("tasks", t.ID+".json")) + ", or move it away"}
 }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -217,4 +218,49 @@ func TestAMergedTaskThatRunsAgainIsNotLanded(t *testing.T) {
 		t.Fatalf("%+v, %v", r.Task, err)
 	}
 	w.warned(r, "it was merged, and is running by now")
+}
+
+// A record is a file: what it names as the camp may be anything, and a strike removes it with all that is in it.
+func TestACampThatVxDidNotMakeIsNeverTouched(t *testing.T) {
+	for name, change := range map[string]func(*world, *task.Camp){
+		"a directory of the user's":          func(w *world, c *task.Camp) { c.Path = filepath.Join(filepath.Dir(w.repo), "mine") },
+		"another camp":                       func(w *world, c *task.Camp) { c.Path = w.Project.Join("camps", "1111111111111111") },
+		"a branch of the user's":             func(w *world, c *task.Camp) { c.Branch = "main" },
+		"another camp's branch":              func(w *world, c *task.Camp) { c.Branch = "vx/other-11111111" },
+		"a camp's name somewhere else":       func(w *world, c *task.Camp) { c.Path = filepath.Join(w.repo, filepath.Base(c.Path)) },
+		"a way out of the camps' directory":  func(w *world, c *task.Camp) { c.Path += "/../../../../../../mine" },
+		"the repository's own working tree":  func(w *world, c *task.Camp) { c.Path = w.repo },
+		"nothing, which is where it is read": func(w *world, c *task.Camp) { c.Path, c.Branch = "", "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			was, _ := w.ended(task.Done)
+			w.write(filepath.Join(filepath.Dir(w.repo), "mine", "file"), "precious")
+			w.git(w.repo, "branch", "vx/other-11111111")
+			was, err := w.tasks().Update(t.Context(), was.ID, task.Done, func(t *task.Task) error {
+				change(w, t.Camp)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := w.everything()
+			for name, order := range map[string]func() (Result, error){
+				"strike": func() (Result, error) { return w.Strike(t.Context(), was.ID, true) },
+				"land":   func() (Result, error) { return w.Land(t.Context(), was.ID) },
+				"ship":   func() (Result, error) { return w.Ship(t.Context(), was.ID) },
+				"prompt": func() (Result, error) { return w.Prompt(t.Context(), was.ID, "more") },
+			} {
+				_, err := order()
+				t.Log(name)
+				w.refused(err, "vx made none there", was.ID+".json")
+			}
+			if after := w.everything(); after != before {
+				t.Errorf("before:\n%s\nafter:\n%s", before, after)
+			}
+			if data, err := os.ReadFile(filepath.Join(filepath.Dir(w.repo), "mine", "file")); string(data) != "precious" {
+				t.Error("what is the user's is gone", err)
+			}
+		})
+	}
 }
