@@ -25,21 +25,22 @@ const childArg = "child"
 type task string
 
 const (
-	asAwait  task = "await"  // a consumer: the hook
-	asDrain  task = "drain"  // a consumer that does not wait
-	asPut    task = "put"    // a producer
-	asTurn   task = "turn"   // ends a task's turn
-	asClient task = "client" // starts consumers as its own children, and reads what they print
-	asInject task = "inject" // the rest try operations with faults
-	asLimits task = "limits"
-	asForbid task = "forbid"
-	asFull   task = "full"
+	asAwait    task = "await" // a consumer: the hook
+	asDrain    task = "drain" // a consumer that does not wait
+	asPut      task = "put"   // a producer
+	asTurn     task = "turn"  // ends a task's turn
+	asSentinel task = "sentinel"
+	asClient   task = "client" // starts consumers as its own children, and reads what they print
+	asInject   task = "inject" // the rest try operations with faults
+	asLimits   task = "limits"
+	asForbid   task = "forbid"
+	asFull     task = "full"
 )
 
 // An order is what a child is to do. It reports each step that it comes to on descriptor 3, as a line.
 type order struct {
 	Task task
-	Root string // the project
+	Root string // the project; of a sentinel the state directory
 
 	Queue string // the project whose queue a turn's end is told in
 
@@ -78,19 +79,29 @@ func child(arg string) int {
 	case asInject, asLimits, asForbid, asFull:
 		return faultMain(o)
 	}
-	dir, err := state.Open()
-	if err == nil && o.Task == asTurn {
-		err = turnMain(dir, o, steps)
-	} else if err == nil {
-		q := wake.Open(dir.Project(o.Root))
-		q.Before = o.dying(steps)
-		_, err = q.Put(context.Background(), o.Wake)
-	}
-	if err != nil {
+	if err := o.work(steps); err != nil {
 		fmt.Fprintln(steps, "error", err)
 		return broken
 	}
 	return 0
+}
+
+// work is what a child does that is no program of its own.
+func (o order) work(steps io.Writer) error {
+	if o.Task == asSentinel {
+		return sentinelMain(o, steps)
+	}
+	dir, err := state.Open()
+	if err != nil {
+		return err
+	}
+	if o.Task == asTurn {
+		return turnMain(dir, o, steps)
+	}
+	q := wake.Open(dir.Project(o.Root))
+	q.Before = o.dying(steps)
+	_, err = q.Put(context.Background(), o.Wake)
+	return err
 }
 
 // dying reports each step and dies at the ordered one.

@@ -3,13 +3,15 @@
 // Command torture kills vx's consumers and producers by the thousand and fails the disk under them, and counts what
 // became of every wake:
 //
-//	go run ./internal/torture [-short] [-seed N] [-kills N] [-only kills|faults|transitions]
+//	go run ./internal/torture [-short] [-seed N] [-kills N] [-only PART]
 //
 // Consumers and producers are processes of this same program. They run the code that the hook and `vx wake send` run,
 // and are killed with SIGKILL, half of them at a named step of a wake's life and half at a random moment. This process
 // plays the client: it reads what consumers print and writes the transcript that Claude Code would. It ends with 1 when
 // a wake was lost, torn, invented or told twice, or when a step was hit too rarely for that to mean anything. The same is
-// done with the processes that end a task's turn.
+// done with the processes that end a task's turn, and with whole sentinels that watch soldiers in a herdr, which is then
+// itself restarted, frozen and made to speak garbage. That of two sentinels that start at the same instant one lives is a test
+// of internal/daemon.
 //
 // It works in a scratch directory of its own and kills only what it started. A crash leaves that directory behind.
 package main
@@ -18,6 +20,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -58,7 +61,7 @@ func run(args []string) int {
 	short := flags.Bool("short", false, "a tenth of it")
 	consumers := flags.Int("kills", fullConsumers, "how many consumers to kill; of producers half as many")
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano())%1e9, "of the random choices; the machine's timing adds its own")
-	only := flags.String("only", "", "kills, faults or transitions")
+	only := flags.String("only", "", "one of the parts: kills, faults, transitions, sentinels, herdrs")
 	keep := flags.Bool("keep", false, "leave the scratch directory, with the history of each project in it")
 	verbose := flags.Bool("v", false, "a line for each child and each injected fault")
 	if err := flags.Parse(args); err != nil {
@@ -96,22 +99,39 @@ func run(args []string) int {
 	} {
 		os.Setenv(name, value)
 	}
-	ok := true
-	var log bytes.Buffer
-	faultsOK := make(chan bool, 1)
-	go func() { faultsOK <- *only != "" && *only != "faults" || faults(p, scratch, &log) }()
-	if *only == "" || *only == "kills" {
-		ok = kills(p, scratch)
-	}
-	if *only == "" || *only == "transitions" {
-		ok = transitions(p, scratch) && ok
-	}
-	ok = <-faultsOK && ok
-	log.WriteTo(os.Stdout)
-	if !ok {
+	if !p.parts(*only, scratch) {
 		fmt.Printf("torture: FAILED (-seed %d)\n", p.seed)
 		return 1
 	}
 	fmt.Println("torture: ok")
 	return 0
+}
+
+// parts reports whether all went well. Those that mostly wait go on beside the others, and have their say at the end.
+func (p plan) parts(only, scratch string) bool {
+	wanted := func(part string) bool { return only == "" || only == part }
+	var aside []chan bool
+	var logs []*bytes.Buffer
+	for _, part := range []struct {
+		name string
+		run  func(plan, string, io.Writer) bool
+	}{{"faults", faults}, {"sentinels", sentinels}, {"herdrs", herdrs}} {
+		if wanted(part.name) {
+			ok, log := make(chan bool, 1), new(bytes.Buffer)
+			aside, logs = append(aside, ok), append(logs, log)
+			go func() { ok <- part.run(p, scratch, log) }()
+		}
+	}
+	ok := true
+	if wanted("kills") {
+		ok = kills(p, scratch)
+	}
+	if wanted("transitions") {
+		ok = transitions(p, scratch) && ok
+	}
+	for i := range aside {
+		ok = <-aside[i] && ok
+		logs[i].WriteTo(os.Stdout)
+	}
+	return ok
 }

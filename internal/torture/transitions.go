@@ -234,26 +234,29 @@ func (t *turns) note(n int64, o order, e ending, happened bool) {
 }
 
 // consume tells what waits.
-func (t *turns) consume(q *wake.Queue) {
+func (t *turns) consume(q *wake.Queue) { drain(q, t.tell, t.complain) }
+
+// drain delivers what waits.
+func drain(q *wake.Queue, tell func(wake.Wake) error, complain func(string, ...any)) {
 	for {
 		d, err := q.Claim(context.Background())
 		if err != nil {
-			t.complain("%v", err)
+			complain("%v", err)
 			return
 		}
 		if d == nil {
 			return
 		}
 		if err := errors.Join(d.Note(wake.Recipient{}), d.Emit(), d.Close()); err != nil {
-			t.complain("%v", err)
+			complain("%v", err)
 		}
 		for _, w := range d.Wakes {
-			if err := t.tell(w); err != nil {
-				t.complain("%v", err)
+			if err := tell(w); err != nil {
+				complain("%v", err)
 			}
 		}
 		if err := q.Settle(context.Background()); err != nil {
-			t.complain("%v", err)
+			complain("%v", err)
 		}
 	}
 }

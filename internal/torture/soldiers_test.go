@@ -1,0 +1,100 @@
+//go:build !windows
+
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"vx/internal/wake"
+)
+
+func TestTheCommanderIsHeldToWhatTheSoldiersDid(t *testing.T) {
+	done := wake.Wake{ID: "1", TaskID: "a", OldStatus: "running", NewStatus: "done"}
+	dialog := wake.Wake{ID: "2", TaskID: "a", OldStatus: "running", NewStatus: "running", Dialog: "pane 1"}
+	again := done
+	again.ID = "3"
+	other := done
+	other.ID, other.TaskID = "4", "b"
+	for _, tt := range []struct {
+		name   string
+		expect []string
+		told   []wake.Wake
+		want   string // in an error; "" for none
+		left   int
+	}{
+		{"what was to be told", []string{"running -> done"}, []wake.Wake{done}, "", 0},
+		{"nothing yet", []string{"running -> done"}, nil, "", 1},
+		{"both, in their order", []string{"dialog", "running -> done"}, []wake.Wake{dialog, done}, "", 0},
+		{"the second alone", []string{"dialog", "running -> done"}, []wake.Wake{done}, "invented", 2},
+		{"another end", []string{"running -> interrupted"}, []wake.Wake{done}, "invented", 1},
+		{"an end of one that works", nil, []wake.Wake{done}, "invented", 0},
+		{"one wake twice", []string{"running -> done"}, []wake.Wake{done, done}, "told twice", 0},
+		{"one end twice", []string{"running -> done"}, []wake.Wake{done, again}, "invented", 0},
+		{"of a task that nobody has", []string{"running -> done"}, []wake.Wake{other}, "nobody has", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := &barracks{turns: map[string]int{}, worst: map[string]time.Duration{}, seen: map[string]bool{}}
+			s := &soldier{barracks: b, id: "a", name: "s", expect: tt.expect, since: time.Now()}
+			b.soldiers = []*soldier{s}
+			var complaints []string
+			for _, w := range tt.told {
+				if err := b.hear(w); err != nil {
+					complaints = append(complaints, err.Error())
+				}
+			}
+			got := strings.Join(complaints, "\n")
+			if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+				t.Errorf("complaints %q, want %q", got, tt.want)
+			}
+			if len(s.expect) != tt.left {
+				t.Errorf("%q is still to be told, want %d", s.expect, tt.left)
+			}
+		})
+	}
+}
+
+func TestASentinelThatIsKilledAtEachStepTellsEachEndOnce(t *testing.T) {
+	openState(t)
+	a := &assassin{random: 4, each: 1, deadline: time.Now().Add(siege), at: map[wake.Step]int{}}
+	b, err := newBarracks(t.TempDir(), "garrison", garrison)
+	t.Cleanup(b.end)
+	if err == nil {
+		b.enough = a.enough
+		err = b.underFire(a, 1)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range b.wrong {
+		t.Error(wrong)
+	}
+	for _, s := range sentinelSteps {
+		if a.at[s] == 0 {
+			t.Errorf("never killed at %s", s)
+		}
+	}
+}
+
+func TestRestartsAndAnUpgradeOfHerdrAreNoEnd(t *testing.T) {
+	openState(t)
+	b, err := newBarracks(t.TempDir(), "troubled", 4)
+	t.Cleanup(b.end)
+	if err == nil {
+		_, err = b.inTrouble(plan{seed: 1}, 3)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range b.wrong {
+		t.Error(wrong)
+	}
+	if len(b.turns) == 0 {
+		t.Error("nothing was told")
+	}
+	if _, err := os.Stat(b.herdr.Socket); err != nil {
+		t.Error(err)
+	}
+}
