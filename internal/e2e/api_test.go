@@ -24,6 +24,7 @@ type api struct {
 
 // A request is one call of the model.
 type request struct {
+	at   time.Time
 	main bool // the model loop, which carries tools; the others make titles and summaries
 	// tail is what the model is told since it last spoke, one text per message.
 	tail []string
@@ -34,6 +35,7 @@ type answer struct {
 	needle string
 	say    string        // a text,
 	bash   string        // or a call of the Bash tool,
+	behind bool          // which goes on in the background,
 	status int           // or an error with this HTTP status
 	gate   chan struct{} // the answer starts at once, and ends when this is closed (nil: at once)
 	stays  bool          // it is given more than once
@@ -162,7 +164,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 
 // take notes the request and picks its answer.
 func (a *api) take(body wire) (*answer, int) {
-	req := request{main: len(body.Tools) > 1}
+	req := request{at: time.Now(), main: len(body.Tools) > 1}
 	for _, m := range body.Messages {
 		if m.Role == "assistant" {
 			req.tail = nil
@@ -227,8 +229,11 @@ func (p reply) send() {
 	block, stop := map[string]any{"type": "text", "text": p.ans.say}, "end_turn"
 	if p.ans.bash != "" {
 		stop = "tool_use"
-		block = map[string]any{"type": "tool_use", "id": fmt.Sprintf("toolu_mock_%d", p.n), "name": "Bash",
-			"input": map[string]any{"command": p.ans.bash, "description": "mock"}}
+		input := map[string]any{"command": p.ans.bash, "description": "mock"}
+		if p.ans.behind {
+			input["run_in_background"] = true
+		}
+		block = map[string]any{"type": "tool_use", "id": fmt.Sprintf("toolu_mock_%d", p.n), "name": "Bash", "input": input}
 	}
 	msg := map[string]any{"id": fmt.Sprintf("msg_mock_%d", p.n), "type": "message", "role": "assistant", "model": p.body.Model,
 		"content": []any{}, "stop_reason": nil, "stop_sequence": nil, "usage": map[string]any{"input_tokens": 10, "output_tokens": 1}}

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,22 +31,16 @@ var (
 // start opens a client in the project and waits for its prompt.
 func (w *world) start(args ...string) *client {
 	w.t.Helper()
-	words := append([]string{"env", "-i"}, w.env...)
-	words = append(append(words, clientBinary(w.t, w.version)), args...)
-	for i, word := range words {
-		words[i] = quote(word)
-	}
-	pane, err := w.tmux("new-session", "-d", "-P", "-F", "#{pane_id} #{pane_pid}", "-x", "160", "-y", "50", "-c", w.project,
-		"exec "+strings.Join(words, " "))
+	return w.startIn(w.project, nil, args...)
+}
+
+// startIn opens a client in a folder, with more in its environment, and waits for its prompt.
+func (w *world) startIn(dir string, env []string, args ...string) *client {
+	w.t.Helper()
+	c, err := w.open(dir, env, args...)
 	if err != nil {
-		w.t.Fatalf("tmux: %v", err)
+		w.t.Fatal(err)
 	}
-	id, pid, _ := strings.Cut(pane, " ")
-	n, err := strconv.Atoi(pid)
-	if err != nil {
-		w.t.Fatalf("tmux printed %q: %v", pane, err)
-	}
-	c := &client{w: w, pane: id, proc: processOf(n)}
 	w.eventually("the client's prompt", func() bool {
 		s := c.screen()
 		if refusal.MatchString(s) {
@@ -54,6 +49,26 @@ func (w *world) start(args ...string) *client {
 		return promptLine.MatchString(s) && footer.MatchString(s)
 	})
 	return c
+}
+
+// open opens a client. It may be called beside the test.
+func (w *world) open(dir string, env []string, args ...string) (*client, error) {
+	words := append(append([]string{"env", "-i"}, w.env...), env...)
+	words = append(append(words, w.binary), args...)
+	for i, word := range words {
+		words[i] = quote(word)
+	}
+	pane, err := w.tmux("new-session", "-d", "-P", "-F", "#{pane_id} #{pane_pid}", "-x", "160", "-y", "50", "-c", dir,
+		"exec "+strings.Join(words, " "))
+	if err != nil {
+		return nil, fmt.Errorf("tmux: %w", err)
+	}
+	id, pid, _ := strings.Cut(pane, " ")
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		return nil, fmt.Errorf("tmux printed %q: %w", pane, err)
+	}
+	return &client{w: w, pane: id, proc: processOf(n)}, nil
 }
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -28,6 +28,7 @@ const fakeKey = "sk-ant-api03-fake-key-for-the-local-mock-0000000000"
 type world struct {
 	t       *testing.T
 	version string
+	binary  string // the client at that version
 	api     *api
 	dir     string // holds all that follows
 	home    string
@@ -48,7 +49,7 @@ func newWorld(t *testing.T, version string) *world {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, version: version, dir: dir, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "proj")}
+	w := &world{t: t, version: version, binary: clientBinary(t, version), dir: dir, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "proj")}
 	t.Cleanup(w.clean)
 	w.api = newAPI(t)
 	for _, d := range []string{w.path("tmp"), filepath.Join(w.home, ".claude"), w.project} {
@@ -201,12 +202,17 @@ func (w *world) eventually(what string, ok func() bool) {
 // eventuallyOr says, when the condition does not come, what there is instead.
 func (w *world) eventuallyOr(what string, ok func() bool, instead func() string) {
 	w.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+	w.within(patience, what, ok, instead)
+}
+
+func (w *world) within(d time.Duration, what string, ok func() bool, instead func() string) {
+	w.t.Helper()
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
 		if ok() {
 			return
 		}
 	}
-	w.t.Fatalf("not within %s: %s; %s\n%s", patience, what, instead(), w.screens())
+	w.t.Fatalf("not within %s: %s; %s\n%s", d, what, instead(), w.screens())
 }
 
 func (w *world) screens() string {
