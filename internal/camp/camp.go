@@ -42,6 +42,8 @@ func (e *Refusal) Hint() string { return e.Fix }
 func Base(ctx context.Context, repo, ref string) (base, commit string, err error) {
 	if ref == "" {
 		ref = "HEAD"
+	} else if commit, err := git(ctx, repo, "show-ref", "--verify", "--hash", branches+ref); err == nil {
+		return ref, commit, nil // whatever tag is called so too
 	}
 	commit, err = git(ctx, repo, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
 	switch {
@@ -53,10 +55,20 @@ func Base(ctx context.Context, repo, ref string) (base, commit string, err error
 		return "", "", err
 	}
 	name, err := git(ctx, repo, "rev-parse", "--symbolic-full-name", "--verify", "--quiet", "--end-of-options", ref)
-	if branch, ok := strings.CutPrefix(name, "refs/heads/"); ok && err == nil {
+	if branch, ok := strings.CutPrefix(name, branches); ok && err == nil {
 		return branch, commit, nil
 	}
 	return commit, commit, nil
+}
+
+const branches = "refs/heads/"
+
+// base is the base in a form that git takes for nothing else: a tag may have the name of a branch.
+func (c Camp) base(ctx context.Context) string {
+	if _, err := git(ctx, c.Repo, "show-ref", "--verify", "--hash", branches+c.Base); err == nil {
+		return branches + c.Base
+	}
+	return c.Base
 }
 
 // Make makes the worktree and its branch, at the base's commit. What failed half-way is taken back.
@@ -64,7 +76,7 @@ func (c Camp) Make(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
 		return fmt.Errorf("camp %s: %w", c.Path, err)
 	}
-	if _, err := git(ctx, c.Repo, "worktree", "add", "--quiet", "--no-track", "-b", c.Branch, "--end-of-options", c.Path, c.Base); err != nil {
+	if _, err := git(ctx, c.Repo, "worktree", "add", "--quiet", "--no-track", "-b", c.Branch, "--end-of-options", c.Path, c.base(ctx)); err != nil {
 		return errors.Join(fmt.Errorf("camp %s: %w", c.Path, err), c.takeBack(context.WithoutCancel(ctx)))
 	}
 	return nil
@@ -81,7 +93,7 @@ func (c Camp) takeBack(ctx context.Context) error {
 			return err
 		}
 	}
-	base, err := git(ctx, c.Repo, "rev-parse", "--verify", "--quiet", c.Base+"^{commit}")
+	base, err := git(ctx, c.Repo, "rev-parse", "--verify", "--quiet", c.base(ctx)+"^{commit}")
 	if err != nil {
 		return nil
 	}
@@ -164,7 +176,7 @@ func (c Camp) Look(ctx context.Context) (s State, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.Ahead, err = c.count(ctx, "refs/heads/"+c.Branch, "--not", c.Base, "--")
+	s.Ahead, err = c.count(ctx, "refs/heads/"+c.Branch, "--not", c.base(ctx), "--")
 	if exited(err) > 0 { // no such base any more
 		s.Ahead, err = s.Unmerged, nil
 	}

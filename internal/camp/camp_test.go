@@ -152,6 +152,29 @@ func TestWhatACampIsMadeFrom(t *testing.T) {
 	refused(t, err, "no commit")
 }
 
+func TestATagWithTheNameOfTheBaseIsNotTheBase(t *testing.T) {
+	w := newWorld(t)
+	first := w.git(w.repo, "rev-parse", "HEAD")
+	w.commit(w.repo, "file", "two\n")
+	w.git(w.repo, "tag", "main", first)
+	second := w.git(w.repo, "rev-parse", "refs/heads/main")
+	for _, ref := range []string{"", "main"} {
+		if base, commit, err := Base(t.Context(), w.repo, ref); base != "main" || commit != second || err != nil {
+			t.Errorf("%q: %s %s %v", ref, base, commit, err)
+		}
+	}
+	if err := w.camp.Make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := w.camp.Look(t.Context()); err != nil || s.Head != second || s.Ahead != 0 {
+		t.Errorf("the camp holds %+v, %v", s, err)
+	}
+	w.commit(w.camp.Path, "new", "x")
+	if l, err := w.camp.Land(t.Context()); err != nil || l.Commits != 1 || l.Into != "main" {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
 func TestACampThatCannotBeMadeLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.write(w.repo, ".git/hooks/post-checkout", "#!/bin/sh\nexit 1\n")
@@ -335,7 +358,11 @@ func TestAGitHookThatCallsDoesNotLeadElsewhere(t *testing.T) {
 	w := made(t)
 	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "elsewhere"))
 	t.Setenv("GIT_INDEX_FILE", "/dev/null/x")
+	t.Setenv("GIT_QUARANTINE_PATH", "/dev/null/x") // in which no branch may be moved
 	if _, err := w.camp.Look(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.camp.Remove(t.Context(), false); err != nil {
 		t.Error(err)
 	}
 }

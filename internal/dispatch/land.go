@@ -96,7 +96,7 @@ func request(ctx context.Context, t task.Task) (string, error) {
 		defer cancel()
 		cmd := exec.CommandContext(ctx, gh, args...)
 		cmd.Dir = t.Camp.Path
-		cmd.Env = append(cmd.Environ(), "GH_PROMPT_DISABLED=1", "GH_NO_UPDATE_NOTIFIER=1", "NO_COLOR=1")
+		cmd.Env = append(camp.Environment(), "GH_PROMPT_DISABLED=1", "GH_NO_UPDATE_NOTIFIER=1", "NO_COLOR=1")
 		cmd.WaitDelay = time.Second
 		var said strings.Builder
 		cmd.Stderr = &said

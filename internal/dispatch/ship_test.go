@@ -39,12 +39,15 @@ func TestAShipPushesAndOpensAPullRequest(t *testing.T) {
 	w := newWorld(t)
 	was, _ := w.finished(task.Done)
 	asked := filepath.Join(t.TempDir(), "asked")
-	origin := w.remote(`echo "$PWD $*" >> ` + asked + `
+	origin := w.remote(`[ -z "$GIT_DIR" ] || exit 9
+echo "$PWD $*" >> ` + asked + `
 case $2 in view) echo "no pull requests found" >&2; exit 1;; esac
 echo "Creating pull request" >&2
 echo https://forge.example/shop/pull/7
 `)
+	t.Setenv("GIT_DIR", "/elsewhere") // as in a hook of git's
 	r, err := w.Ship(t.Context(), was.ID)
+	os.Unsetenv("GIT_DIR")
 	if err != nil || r.Task.Status != task.Shipped || !strings.HasSuffix(r.Did, "pushed "+was.Camp.Branch+" to origin, https://forge.example/shop/pull/7") {
 		t.Fatalf("%+v, %v", r, err)
 	}

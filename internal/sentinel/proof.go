@@ -62,7 +62,7 @@ func (p *proofs) judge(ctx context.Context, t *task.Task, dir, head string) bool
 		}
 		ahead := true
 		if base != "" {
-			n, err := strconv.Atoi(git(ctx, dir, "rev-list", "--count", base+".."+head))
+			n, err := strconv.Atoi(git(ctx, dir, "rev-list", "--count", "--end-of-options", from(ctx, t, dir)+".."+head))
 			if err != nil {
 				return false
 			}
@@ -72,6 +72,18 @@ func (p *proofs) judge(ctx context.Context, t *task.Task, dir, head string) bool
 		*p = proofs{head, base, ahead, time.Unix(seconds+1, 0)}
 	}
 	return p.ahead && (t.Camp != nil || p.made.After(t.PromptedAt))
+}
+
+// from is the commit that a camp's branch is to be ahead of: the base's, where the base is a branch whatever tag is called
+// so too; and where that was deleted, the one that the branch had when the soldier was last told something.
+func from(ctx context.Context, t *task.Task, dir string) string {
+	if commit := readRef(ctx, dir, "refs/heads/"+t.Camp.Base); commit != "" {
+		return commit
+	}
+	if commit := git(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", t.Camp.Base+"^{commit}"); commit != "" {
+		return commit
+	}
+	return t.Head
 }
 
 // gits are the runs of git that go on.

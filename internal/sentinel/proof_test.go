@@ -53,10 +53,22 @@ func TestAMovedBranchAheadOfItsBaseIsProof(t *testing.T) {
 	if look() {
 		t.Error("it moved, but is not ahead of its base")
 	}
-	m.Camp.Base = "nowhere"
+	w.git(w.shop.Root, "tag", "main", m.Head)
+	if look() {
+		t.Error("a tag that has the base's name was taken for it")
+	}
+	m.Camp.Base = "deleted"
+	if look() {
+		t.Error("it moved back, which is no proof without a base either")
+	}
+	w.commit(camp)
+	if !look() {
+		t.Error("a commit is no proof when the base was deleted meanwhile")
+	}
+	m.Head = ""
 	w.commit(camp)
 	if look() {
-		t.Error("a base that is not known proves nothing")
+		t.Error("neither the base nor what was there before is known, which proves nothing")
 	}
 	m.Camp.Branch = "vx/gone"
 	if got := p.look(context.Background(), m); got.Head != "" || got.Commit {
