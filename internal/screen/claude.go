@@ -23,11 +23,12 @@ var (
 	claudeMode  = pattern(`^(⏸|⏵⏵) \S.* on\b`)
 	claudeTask  = pattern(`^\d+ ((shell|monitor|background task)s?\b|[a-z ]*…$)`)
 	claudeKnown = pattern(`^(\? for shortcuts|esc to interrupt|[←↓↑] .*|/tasks .*|[Ee]nter to .*|ctrl\+.*|shift\+.*|…|)$`)
+	claudeHint  = pattern(`^([Ee]nter |ctrl\+|shift\+|…|$)`) // stands there alone, instead of all else
 	claudeVim   = pattern(`^-- [A-Z][A-Z ]* -- *`)
 	claudeRow   = pattern(`^ {1,4}(❯ )?[◯○◌] \S`)
 
 	claudeFiles   = pattern(`^    [+*◇] \S`)
-	claudeMore    = pattern(`^─+ ↑ \d+ more ─`) // the beginning of a long prompt is out of view
+	claudeMore    = pattern(`^─+ ↑ \d+ more `) // the beginning of a long prompt is out of view
 	claudePill    = pattern(`(Jump to bottom|\d+ new messages?) \(ctrl\+End\) ↓`)
 	claudeAwaited = pattern(`Waiting for your answer \(ctrl\+End\) ↓`)
 	claudeOption  = pattern(`^ {0,3}❯ \S`)
@@ -74,7 +75,7 @@ func claude(s pane, title string) Reading {
 		return because(Background, "own line", own.line)
 	case end.is == claudeEndedBusy && !own.sure:
 		return because(Background, "summary", end.line)
-	case says == titleCalm && (end.is == claudeMayRun || own.cut && end.is != claudeEnded):
+	case says == titleCalm && (end.is == claudeMayRun || !own.tells && end.is != claudeEnded && end.is != claudeFresh):
 		return because(Unknown, "", "")
 	case says == titleCalm:
 		return because(Idle, "title", title)
@@ -138,7 +139,7 @@ type claudeOwn struct {
 	interrupt bool // a turn runs
 	shortcuts bool // no turn, no shell: the place of both shows the hint for them
 	task      bool // shells or monitors run
-	cut       bool // too narrow, or too new, to tell whether they do
+	tells     bool // would say so if they did: it is all there, no hint stands in its place
 	manual    bool // names the default mode, as 2.1.332 does
 	rows      bool // agents are listed
 	sure      bool // has the hint that a turn takes away, alone and with nothing typed: so no status line printed it
@@ -171,7 +172,8 @@ func parseClaudeOwn(line string) claudeOwn {
 		left = left[len(vim):]
 	}
 	own.manual = strings.HasPrefix(left, "⏸ manual mode on")
-	segments, known := strings.Split(left, " · "), true
+	segments := strings.Split(left, " · ")
+	mode := claudeMode().MatchString(segments[0])
 	for i, segment := range segments {
 		segment = strings.TrimSpace(segment)
 		switch {
@@ -181,16 +183,15 @@ func parseClaudeOwn(line string) claudeOwn {
 			own.shortcuts = true
 		case claudeTask().MatchString(segment):
 			own.task = true
-		case i == 0 && claudeMode().MatchString(segment), claudeKnown().MatchString(segment):
-		default:
-			known = known && claudeMode().MatchString(left)
+		case i == 0 && mode, claudeKnown().MatchString(segment):
+			own.tells = own.tells || mode || !claudeHint().MatchString(segment)
+		case !mode: // a status line, or an own line with something new in it
+			return claudeOwn{}
 		}
 	}
-	if !known { // a status line, or an own line with something new in it
-		return claudeOwn{cut: own.task || own.interrupt}
-	}
 	last := segments[len(segments)-1]
-	own.cut = strings.HasSuffix(last, "…") && (len(segments) == 1 || last == "…")
+	cut := strings.HasSuffix(last, "…") && (len(segments) == 1 || last == "…")
+	own.tells = (own.tells || own.shortcuts) && !cut
 	return own
 }
 

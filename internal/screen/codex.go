@@ -15,7 +15,7 @@ var (
 	codexSummary = pattern(`^  Worked for (<1s|(\d+h ?)?(\d+m ?)?(\d+s)?) • \d\d?:\d\d( [AP]M)?$`)
 	codexTasks   = pattern(`^ {0,2}\d+ background termi(nals? running|\S*…$)`)
 	codexWaiting = pattern(`^• (Messages to be submitted|Queued )`)
-	codexQueued  = pattern(`^  Waiting for startup( ·|$)`) // the prompt was sent, nothing runs it yet
+	codexQueued  = pattern(`^  Waiting for startup( |$)`) // the prompt was sent, nothing runs it yet
 	codexFooter  = pattern(`(?i)\benter (to )?[a-z]+\b.*\besc\b`)
 )
 

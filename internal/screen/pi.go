@@ -46,6 +46,8 @@ func pi(s pane) Reading {
 		return because(Blocked, "dialog", line)
 	case piLabel(s[top]) != "", !piFooter(s[bottom+1:]):
 		return because(Unknown, "", "")
+	case strings.Trim(strings.Join(s[:top], ""), "─") == "": // a pane too low to show a command that runs
+		return because(Unknown, "", "")
 	}
 	// What takes another input than Pi's own has the spinner right above it. A command of the person's has its own
 	// block: the spinner is its last line before the lower rule. The answers end one line higher.
