@@ -60,7 +60,8 @@ func environment(t task.Task) map[string]string {
 	}
 }
 
-// post starts a task's agent in a new pane in its camp, and waits until it takes prompts.
+// post starts a task's agent in a new pane in its camp, and waits until it takes prompts. The record names the pane before
+// the agent is in it, so that one whose dispatch is killed is found.
 func (d *Desk) post(ctx context.Context, c *herdr.Client, t task.Task, more []string, back *undoing) (herdr.Agent, error) {
 	name := agentOf(t)
 	args, err := arguments(t, name, more)
@@ -71,7 +72,16 @@ func (d *Desk) post(ctx context.Context, c *herdr.Client, t task.Task, more []st
 	if err != nil {
 		return herdr.Agent{}, err
 	}
-	back.add(func(ctx context.Context) error { return c.ClosePane(ctx, pane.PaneID) })
+	back.add(func(ctx context.Context) error {
+		err := c.ClosePane(ctx, pane.PaneID)
+		if herdr.Code(err) == herdr.PaneNotFound { // a person, or a strike, was quicker
+			return nil
+		}
+		return err
+	})
+	if err := d.placed(ctx, t, c, pane, name, back); err != nil {
+		return herdr.Agent{}, err
+	}
 	end := time.Now().Add(d.patience().start)
 	for {
 		_, err = c.Start(ctx, herdr.Start{Name: name, Kind: t.Agent, Pane: pane.PaneID, Args: args})
@@ -83,6 +93,26 @@ func (d *Desk) post(ctx context.Context, c *herdr.Client, t task.Task, more []st
 		return herdr.Agent{}, err
 	}
 	return d.ready(ctx, c, name, pane.PaneID, t.Agent)
+}
+
+// placed writes down the pane that a task's agent is about to be started in.
+func (d *Desk) placed(ctx context.Context, t task.Task, c *herdr.Client, pane herdr.Pane, name string, back *undoing) error {
+	var was task.Task
+	now, err := d.tasks().Update(ctx, t.ID, t.Status, func(t *task.Task) error {
+		was = *t
+		t.Herdr = &task.Herdr{Socket: c.Socket, Workspace: pane.WorkspaceID, Tab: pane.TabID, Pane: pane.PaneID, TerminalID: pane.TerminalID, Agent: name}
+		return nil
+	})
+	if err == nil && t.Status != task.Pending { // the record of a dispatch that fails is removed
+		back.add(func(ctx context.Context) error {
+			_, err := d.tasks().Restore(ctx, now, was)
+			if _, ok := errors.AsType[*task.Conflict](err); ok { // struck meanwhile
+				return nil
+			}
+			return err
+		})
+	}
+	return err
 }
 
 // workspace is the commander's own, "" for the active one.

@@ -56,7 +56,18 @@ func (w work) of(p *Patient) string {
 	return " of " + w.Root
 }
 
-// tasks looks for records that cannot be read: nobody watches what they tell of.
+// strike is the command that ends one of the project's tasks.
+func (w work) strike(p *Patient, t task.Task) string { return "vx strike " + t.ID + w.from(p) }
+
+// from makes a command's project the one that is meant.
+func (w work) from(p *Patient) string {
+	if w.Root == p.Root {
+		return ""
+	}
+	return " --project " + state.Quote(w.Root)
+}
+
+// tasks looks for records that cannot be read, and dispatches that were killed: nobody watches what they tell of.
 func tasks(_ context.Context, p *Patient) []Result {
 	var all []Result
 	n := 0
@@ -64,6 +75,13 @@ func tasks(_ context.Context, p *Patient) []Result {
 		n += len(w.tasks)
 		for _, err := range w.bad {
 			all = append(all, warning("mend it in "+home(w.Join("tasks"))+", or move it away", "%.300v%s", err, w.of(p))...)
+		}
+	}
+	for _, w := range p.work() {
+		for _, t := range w.tasks {
+			if t.CutShort() {
+				all = append(all, warning(w.strike(p, t), "task %s%s is pending since %s: its dispatch was cut short", t.ID, w.of(p), p.clock(t.UpdatedAt))...)
+			}
 		}
 	}
 	if len(all) == 0 && n > 0 {
@@ -85,9 +103,9 @@ func camps(_ context.Context, p *Patient) []Result {
 			if (camp.Camp{Path: t.Camp.Path}).Stands() {
 				continue
 			}
-			fix := "vx strike " + t.ID
+			fix := w.strike(p, t)
 			if t.Status == task.Running {
-				fix = "vx task show " + t.ID
+				fix = "vx task show " + t.ID + w.from(p)
 			}
 			all = append(all, warning(fix, "task %s%s is %s, and its camp %s is gone", t.ID, w.of(p), t.Status, home(t.Camp.Path))...)
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"vx/internal/herdr/herdrtest"
 	"vx/internal/state"
@@ -113,12 +114,32 @@ func TestCampsWithoutATaskAndTasksWithoutACampAreNamed(t *testing.T) {
 	w.task(p, "0000000000000006", string(task.Struck), stands("0000000000000006"))
 	w.task(p, "0000000000000007", "done", `,"camp":{"path":"/gone"}`)
 	w.task(p, "0000000000000008", "running", `,"camp":{"path":"/gone"}`)
+	other := w.project("/nowhere/it's").Project
+	w.task(other, "0000000000000009", "done", `,"camp":{"path":"/gone"}`)
 	w.says("camps",
 		"warn task 0000000000000007 is done, and its camp /gone is gone: vx strike 0000000000000007",
 		"warn task 0000000000000008 is running, and its camp /gone is gone: vx task show 0000000000000008",
 		"warn ~/.vexillum/projects/shop-*/camps/0000000000000006 is of task 0000000000000006, which is struck: git -C "+w.root+" worktree remove */0000000000000006",
-		`warn ~/.vexillum/projects/shop-*/camps/it's belongs to no task: git -C `+w.root+` worktree remove '*/camps/it'\''s'`)
+		`warn ~/.vexillum/projects/shop-*/camps/it's belongs to no task: git -C `+w.root+` worktree remove '*/camps/it'\''s'`,
+		`warn task 0000000000000009 of /nowhere/it's is done, and its camp /gone is gone: vx strike 0000000000000009 --project '/nowhere/it'\''s'`)
 	if _, err := os.Stat(p.Join("camps", "it's", ".git")); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestADispatchThatWasCutShortIsNamed(t *testing.T) {
+	w := newWorld(t)
+	p := w.project(w.root).Project
+	at := func(ago time.Duration, more string) string {
+		return fmt.Sprintf(`,"updated_at":%q%s`, time.Now().Add(-ago).Format(time.RFC3339), more)
+	}
+	w.task(p, "0000000000000001", "pending", at(10*time.Minute, ""))
+	w.task(p, "0000000000000002", "pending", at(3*time.Minute, `,"herdr":{"pane":"w1:p2"}`))
+	w.task(p, "0000000000000003", "running", at(time.Hour, ""))
+	w.says("tasks", "ok 3 known")
+	w.task(p, "0000000000000001", "pending", at(16*time.Minute, ""))
+	w.task(p, "0000000000000002", "pending", at(6*time.Minute, `,"herdr":{"pane":"w1:p2"}`))
+	w.says("tasks",
+		"warn task 0000000000000001 is pending since *: its dispatch was cut short: vx strike 0000000000000001",
+		"warn task 0000000000000002 is pending since *: its dispatch was cut short: vx strike 0000000000000002")
 }

@@ -55,6 +55,9 @@ func Since(t task.Task) time.Time {
 func Waits(t task.Task) string {
 	switch t.Status {
 	case task.Pending:
+		if t.CutShort() {
+			return "you to strike it: its dispatch was cut short"
+		}
 		return "its agent to start"
 	case task.Running:
 		return waitsRunning(t)

@@ -17,7 +17,8 @@ func TestATaskSaysWhatItWaitsFor(t *testing.T) {
 		task task.Task
 		want string
 	}{
-		{task.Task{Status: task.Pending}, "its agent to start"},
+		{task.Task{Status: task.Pending, UpdatedAt: now}, "its agent to start"},
+		{task.Task{Status: task.Pending, UpdatedAt: now.Add(-time.Hour)}, "you to strike it: its dispatch was cut short"},
 		{task.Task{Status: task.Running}, "the end of its turn"},
 		{task.Task{Status: task.Running, Herdr: pane, DialogSince: now, BackgroundSince: now}, "you, at a dialog in pane w1:p3" + at},
 		{task.Task{Status: task.Running, DialogSince: now}, "you, at a dialog" + at},

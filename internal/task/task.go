@@ -95,6 +95,15 @@ type Task struct {
 	Evidence         *Evidence `json:"evidence,omitempty"`
 }
 
+// CutShort reports whether nobody can be at work any more on a pending task's dispatch: its next step is long overdue.
+func (t Task) CutShort() bool {
+	most := 15 * time.Minute // git makes a worktree
+	if t.Herdr != nil {
+		most = 5 * time.Minute // an agent starts, or a person answers its first dialog
+	}
+	return t.Status == Pending && time.Since(t.UpdatedAt) > most
+}
+
 // Camp is the git worktree that a soldier works in.
 type Camp struct {
 	Path   string `json:"path"`
