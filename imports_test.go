@@ -44,7 +44,7 @@ var imports = map[string][]string{
 	"internal/sentinel": {"internal/awaiter", "internal/forum", "internal/herdr", "internal/soldier", "internal/task", "internal/wake"},
 
 	"internal/commander": {"internal/awaiter", "internal/herdr"},
-	"internal/dispatch":  {"internal/camp", "internal/commander", "internal/herdr", "internal/screen", "internal/task", "internal/wake"},
+	"internal/dispatch":  {"internal/awaiter", "internal/camp", "internal/commander", "internal/herdr", "internal/screen", "internal/task", "internal/wake"},
 
 	// Programs that look at vx from outside.
 	"internal/bench":   anything,

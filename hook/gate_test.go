@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -43,6 +44,8 @@ func TestTheGateLetsThoseThroughWhoHaveSomethingToWaitFor(t *testing.T) {
 		{"a soldier's pane", claude, []string{"HERDR_PANE_ID=w1:p2", "HERDR_SOCKET_PATH=/s", "VXTEST_SOLDIER=w1:p2 /s"}, false},
 		{"a pane of a soldier's name, of another herdr", claude, []string{"HERDR_PANE_ID=w1:p2", "HERDR_SOCKET_PATH=/t", "VXTEST_SOLDIER=w1:p2 /s"}, true},
 		{"a pane beside a soldier's", claude, []string{"HERDR_PANE_ID=w1:p3", "HERDR_SOCKET_PATH=/s", "VXTEST_SOLDIER=w1:p2 /s"}, true},
+		{"a watched session", claude, []string{"VXTEST_WATCHED=" + strconv.Itoa(os.Getpid())}, false},
+		{"a session beside a watched one", claude, []string{"VXTEST_WATCHED=1"}, true},
 		{"a state directory that does not exist", claude, []string{"VEXILLUM_HOME"}, true},
 		{"no state directory and no pane", claude, []string{"VEXILLUM_HOME", herdr}, false},
 		{"a state directory that cannot be", claude, []string{"VEXILLUM_HOME=relative"}, false},

@@ -31,6 +31,8 @@ type Program struct {
 	News func(*state.Dir, *state.Project) func(*wake.Wake) (string, error)
 	// Soldier reports whether a herdr pane is that of a soldier, whose turns' ends are not a commander's. Nil: none is.
 	Soldier func(p *state.Project, pane, socket string) bool
+	// Watched is the same of a client's process, for one in no pane.
+	Watched func(p *state.Project, client proc.ID) bool
 	// Sentinel sees to it that a sentinel runs. It is asked at the start and at every tick, by hundreds at once.
 	Sentinel func(*state.Dir) error
 	// SentinelLock is the file that a sentinel keeps locked as long as it runs. An await that can go by that asks
@@ -63,6 +65,9 @@ func (p Program) Main(mode string) (status int) {
 	crashLog()
 	k := p.courier(c, log, &end)
 	k.client, k.out = clientOf(c), out
+	if p.Watched != nil && p.Watched(c.project, k.client) {
+		return 0 // news of its own end would wake it, and so without an end
+	}
 	if mode == "drain" {
 		k.drain(context.Background())
 		return 0

@@ -73,6 +73,9 @@ func testProgram() Program {
 	if soldier := os.Getenv("VXTEST_SOLDIER"); soldier != "" {
 		p.Soldier = func(_ *state.Project, pane, socket string) bool { return pane+" "+socket == soldier }
 	}
+	if watched := os.Getenv("VXTEST_WATCHED"); watched != "" {
+		p.Watched = func(_ *state.Project, client proc.ID) bool { return fmt.Sprint(client.PID) == watched }
+	}
 	if path := os.Getenv("VXTEST_SENTINEL"); path != "" {
 		p.SentinelLock = func(*state.Dir) string { return path }
 		p.Sentinel = func(*state.Dir) error { return askFor(path) }

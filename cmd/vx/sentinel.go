@@ -22,7 +22,7 @@ import (
 
 // theHook is what runs inside a harness's hook, with what it asks of tasks and the sentinel that it sees to.
 func theHook() hook.Program {
-	return hook.Program{Clock: proc.SinceBoot, News: news, Soldier: task.Soldier, Sentinel: daemon.Ensure, SentinelLock: daemon.LockPath}
+	return hook.Program{Clock: proc.SinceBoot, News: news, Soldier: task.Soldier, Watched: task.Watched, Sentinel: daemon.Ensure, SentinelLock: daemon.LockPath}
 }
 
 // news asks of a project's wakes whoever knows what they are about.

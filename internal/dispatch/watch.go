@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"vx/internal/awaiter"
 	"vx/internal/claude"
 	"vx/internal/herdr"
 	"vx/internal/proc"
@@ -122,10 +123,30 @@ func (d *Desk) Watch(ctx context.Context, target, title string, kind task.Kind) 
 	if r.Task, err = d.tasks().Add(ctx, t); err != nil {
 		return r, err
 	}
+	d.silence(r.Task, &r)
 	d.watched(context.WithoutCancel(ctx), &r)
 	r.Did = fmt.Sprintf("watching %s %s: %s %s", t.Kind, Short(r.Task.ID), t.Agent, where)
 	r.Next = "you are woken when its turn ends; until then: vx task show " + Short(r.Task.ID)
 	return r, nil
+}
+
+// silence ends the awaits of a session that is a soldier from now on: the news of its own end would wake it, and not its
+// commander. Its hook begins no others.
+func (d *Desk) silence(t task.Task, r *Result) {
+	live, _, err := awaiter.Look(d.Project.State(), nil)
+	var errs []error
+	for _, e := range live {
+		if t.Session != nil && e.Client == (proc.ID{PID: t.Session.PID, Start: t.Session.Start}) ||
+			t.Herdr != nil && e.Pane == t.Herdr.Pane && (e.Socket == "" || sameFile(e.Socket, t.Herdr.Socket)) {
+			if err := e.Terminate(); !errors.Is(err, proc.ErrGone) {
+				errs = append(errs, err)
+			}
+			r.warn("it waits for no news itself as long as it is watched; vx strike %s ends that", Short(t.ID))
+		}
+	}
+	if err := errors.Join(append(errs, err)...); err != nil {
+		r.warn("it may be woken by its own news: %v", err)
+	}
 }
 
 // target is the agent that is meant: by its pane, its name, its process, its session.

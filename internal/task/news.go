@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"vx/internal/proc"
 	"vx/internal/state"
 	"vx/internal/wake"
 )
@@ -78,6 +79,23 @@ func Soldier(p *state.Project, pane, socket string) bool {
 		tasks, _ := Open(p).List()
 		for _, t := range tasks {
 			if t.Herdr != nil && t.Herdr.Pane == pane && !t.Status.Over() && t.Status != Interrupted && sameSocket(t.Herdr.Socket, socket) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Watched reports whether a client's process is that of a soldier in no pane: of a task, in any project, as above.
+func Watched(p *state.Project, client proc.ID) bool {
+	if client.IsZero() {
+		return false
+	}
+	projects, _ := p.State().Projects()
+	for _, p := range projects {
+		tasks, _ := Open(p).List()
+		for _, t := range tasks {
+			if s := t.Session; s != nil && s.PID == client.PID && s.Start == client.Start && !t.Status.Over() && t.Status != Interrupted {
 				return true
 			}
 		}

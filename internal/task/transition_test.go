@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"vx/internal/atomicfile"
+	"vx/internal/proc"
 	"vx/internal/state"
 	"vx/internal/wake"
 )
@@ -226,6 +227,23 @@ func TestASoldiersPaneIsKnown(t *testing.T) {
 		write(t, s.path(task.ID), `{"id":"`+task.ID+`","status":"`+string(c.status)+`","herdr":{"pane":"w1:p2"}}`)
 		if got := Soldier(p, "w1:p2", "/s"); got != c.want {
 			t.Errorf("%s: %v", c.status, got)
+		}
+	}
+}
+
+func TestAWatchedClientIsKnown(t *testing.T) {
+	s := open(t)
+	p := s.Project.State().Project("/home/u/notes")
+	task := add(t, s, Task{Status: Running, Session: &Session{PID: 7, Start: 70}})
+	for client, want := range map[proc.ID]bool{{PID: 7, Start: 70}: true, {PID: 7, Start: 71}: false, {PID: 8, Start: 70}: false, {}: false} {
+		if got := Watched(p, client); got != want {
+			t.Errorf("%+v: %v", client, got)
+		}
+	}
+	for status, want := range map[Status]bool{Blocked: true, Done: true, Unconfirmed: true, Interrupted: false, Struck: false} {
+		write(t, s.path(task.ID), `{"id":"`+task.ID+`","status":"`+string(status)+`","session":{"pid":7,"start":70}}`)
+		if got := Watched(p, proc.ID{PID: 7, Start: 70}); got != want {
+			t.Errorf("%s: %v", status, got)
 		}
 	}
 }
