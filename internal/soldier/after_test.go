@@ -132,6 +132,24 @@ func TestAFollowUpWithoutACommitIsNotDoneByTheOldOne(t *testing.T) {
 	w.is(task.Unconfirmed)
 }
 
+func TestAHeadThatCouldNotBeReadAtTheEndIsReadWhenItWorksAgain(t *testing.T) {
+	w := dispatched(t)
+	w.works()
+	w.commits()
+	head := w.proof.Head
+	w.proof = Proof{Report: true, At: w.wall}
+	w.state(herdr.Idle)
+	w.sweep(10 * time.Second)
+	w.is(task.Done)
+	w.proof = Proof{Head: head}
+	w.state(herdr.Working)
+	w.sweep(10 * time.Second)
+	w.is(task.Running)
+	if w.task.Head != head {
+		t.Errorf("it works again from %q on, want %q: what it had delivered would be new", w.task.Head, head)
+	}
+}
+
 func TestBlipsDoNotReopen(t *testing.T) {
 	w := dispatched(t)
 	w.task.Status = task.Done

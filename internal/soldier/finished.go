@@ -47,9 +47,18 @@ func judgeFinished(t *task.Task, o *Look, m *Memory, v *Verdict) {
 		v.Need |= NeedAgain
 		return
 	}
+	head := m.end.head
+	if head == "" && t.Camp != nil {
+		// Its branch could not be read at the end. Against no head at all, what was delivered before would be new.
+		if o.Proof == nil {
+			v.Need |= NeedProof
+			return
+		}
+		head = o.Proof.Head
+	}
 	reopen(v)
 	v.Evidence = e
-	v.Head, v.Prompted = m.end.head, t.UpdatedAt
+	v.Head, v.Prompted = head, t.UpdatedAt
 }
 
 // goesOn reports whether a soldier that had finished is in the middle of something. Its own record is believed also where

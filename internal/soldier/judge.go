@@ -11,7 +11,7 @@ func judgeRunning(t *task.Task, o *Look, m *Memory, v *Verdict) {
 	if o.Held || o.Now < m.held {
 		return
 	}
-	if lost(o, m, v) {
+	if lost(t, o, m, v) {
 		return
 	}
 	e := weigh(t, o)
@@ -74,7 +74,7 @@ func kindOf(t *task.Task, o *Look) string {
 }
 
 // lost is the rule of an agent that is not in the list, or whose process has ended though herdr does not know yet.
-func lost(o *Look, m *Memory, v *Verdict) bool {
+func lost(t *task.Task, o *Look, m *Memory, v *Verdict) bool {
 	why := ""
 	switch {
 	case o.Client != nil && o.Client.State == ClientGone:
@@ -111,7 +111,7 @@ func lost(o *Look, m *Memory, v *Verdict) bool {
 		return true
 	}
 	v.To = task.Interrupted
-	v.Note = goneNote(why, o.Proof)
+	v.Note = goneNote(t, why, o.Proof)
 	return true
 }
 

@@ -77,15 +77,20 @@ func shows(o *Look) string {
 	}
 }
 
-func goneNote(why string, p *Proof) string {
+func goneNote(t *task.Task, why string, p *Proof) string {
 	switch {
 	case p.Commit:
 		return why + " before an end of its work was seen. Its branch has new commits: look at them before you redispatch."
 	case p.Report:
 		return why + " before an end of its work was seen. A report was written: read it before you redispatch."
+	case unread(t, p):
+		return why + " before an end of its work was seen. Whether there is a commit is not known: its branch cannot be read."
 	}
 	return why + " before it delivered: there is no commit nor report."
 }
+
+// unread reports whether a camp's branch could not be read: it was deleted, or its repository is gone.
+func unread(t *task.Task, p *Proof) bool { return t.Camp != nil && t.Camp.Branch != "" && p.Head == "" }
 
 func neverNote(t *task.Task, o *Look) string {
 	note := "It never started: it was not seen working within 2 minutes of being prompted. A dialog may be in its way, or the prompt was not taken."
@@ -126,6 +131,8 @@ func unprovenNote(t *task.Task, o *Look, m *Memory) string {
 	switch {
 	case o.Proof.any():
 		b.WriteString(idle + ". herdr was restarted while it worked, so its turn may have been cut off; what it delivered is from before.")
+	case unread(t, o.Proof):
+		b.WriteString(idle + ". Its branch cannot be read, so whether there is a commit is not known; no report was written.")
 	case t.Camp != nil && t.Camp.Branch != "" || t.ReportPath != "":
 		b.WriteString(idle + ", and there is no commit nor report since it was prompted.")
 	default:

@@ -563,3 +563,22 @@ func TestAPauseIsRememberedWhileWorkIsWaitedFor(t *testing.T) {
 		t.Errorf("stamps %+v", stampsOf(&w.task))
 	}
 }
+
+func TestABranchThatCannotBeReadIsNotCalledOneWithoutACommit(t *testing.T) {
+	idle := dispatched(t)
+	idle.works()
+	idle.proof = Proof{}
+	idle.state(herdr.Idle)
+	idle.sweep(40 * time.Second)
+	idle.is(task.Unconfirmed)
+	gone := dispatched(t)
+	gone.works()
+	gone.proof, gone.agent, gone.pane = Proof{}, nil, PaneGone
+	gone.sweep(20 * time.Second)
+	gone.is(task.Interrupted)
+	for _, w := range []*world{idle, gone} {
+		if note := w.task.Note; !strings.Contains(note, "branch cannot be read") || strings.Contains(note, "there is no commit") {
+			t.Errorf("%s: %q", w.task.Status, note)
+		}
+	}
+}

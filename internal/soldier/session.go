@@ -17,7 +17,7 @@ func judgeSession(t *task.Task, o *Look, m *Memory, v *Verdict) {
 		return
 	case o.Client.State == ClientGone:
 		v.To = task.Interrupted
-		v.Note = goneNote("The client's process has ended", o.Proof)
+		v.Note = goneNote(t, "The client's process has ended", o.Proof)
 		v.Evidence = Evidence{State: Gone, By: "process"}
 		return
 	}
