@@ -92,14 +92,14 @@ var gits = make(chan struct{}, 4)
 // git is what git prints, "" when it fails. It takes no lock, runs nothing of the repository's own, and knows no
 // environment but its user's.
 func git(ctx context.Context, dir string, args ...string) string {
-	ctx, cancel := context.WithTimeout(ctx, gitPatience)
-	defer cancel()
 	select {
 	case gits <- struct{}{}:
 		defer func() { <-gits }()
 	case <-ctx.Done():
 		return ""
 	}
+	ctx, cancel := context.WithTimeout(ctx, gitPatience) // not for the wait: others' gits are no fault of this one
+	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false"}, args...)...)
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "GIT_") {
