@@ -167,7 +167,11 @@ func (d *Desk) ready(ctx context.Context, c *herdr.Client, name, pane, kind stri
 		case dialog != "" && age >= d.patience().answer:
 			return a, &Refusal{"start " + kind, "a dialog waits for a person: " + dialog, "answer it within the time next time, or start " + kind + " once in " + d.Project.Root + " and answer it there"}
 		case dialog == "" && age >= d.patience().start:
-			return a, &Refusal{"start " + kind, "it does not come to its prompt: " + lastWords(ctx, c, pane), "see that " + kind + " runs in a shell of herdr's"}
+			why := lastWords(ctx, c, pane)
+			if err != nil {
+				why += ", and nothing is heard of the agent: " + err.Error()
+			}
+			return a, &Refusal{"start " + kind, "it does not come to its prompt: " + why, "see that " + kind + " runs in a shell of herdr's"}
 		case !d.pause(ctx):
 			return a, ctx.Err()
 		}

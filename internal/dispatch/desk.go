@@ -115,7 +115,7 @@ func connect(ctx context.Context, socket string) (*herdr.Client, error) {
 	case errors.Is(err, herdr.ErrUnreachable):
 		return nil, &Refusal{"herdr", "none answers at " + socket, "start herdr; a Claude Code session elsewhere can be watched: vx watch"}
 	case err != nil:
-		return nil, err
+		return nil, &Refusal{"herdr", fmt.Sprintf("the one at %s does not answer as it should: %v", socket, err), "look at it, or restart its server; vx doctor tells whether it answers again"}
 	case pong.Old():
 		return nil, &Refusal{"herdr", fmt.Sprintf("version %s speaks protocol %d, and vx needs %d (herdr 0.7.5)", pong.Version, pong.Protocol, herdr.FloorProtocol), "upgrade herdr and restart its server"}
 	}

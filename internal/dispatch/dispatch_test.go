@@ -217,6 +217,18 @@ func TestAFailedStartSaysWhatThePaneShows(t *testing.T) {
 	w.refused(err, "does not come to its prompt", "loading the world")
 }
 
+func TestAHerdrThatIsNotUnderstoodIsNamed(t *testing.T) {
+	w := newWorld(t)
+	lift := w.herdr.Inject(herdrtest.Fault{Method: "ping", Line: []byte("\x1b[31mwhat?")})
+	_, err := w.Dispatch(t.Context(), Order{Prompt: "x"})
+	w.refused(err, "does not answer as it should", w.herdr.Socket)
+	lift()
+	w.times.start = 200 * time.Millisecond
+	w.herdr.Inject(herdrtest.Fault{Method: "agent.get", Line: []byte("what?")})
+	_, err = w.Dispatch(t.Context(), Order{Prompt: "x"})
+	w.refused(err, "does not come to its prompt", "nothing is heard of the agent", "not herdr's answer")
+}
+
 func TestAnInterruptedDispatchIsUndone(t *testing.T) {
 	w := newWorld(t)
 	if err := w.Project.Ensure(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"vx/internal/awaiter"
 	"vx/internal/daemon"
 	"vx/internal/state"
+	"vx/internal/task"
 )
 
 // sentinel looks at the one process that watches for all projects. Whatever is wrong with it, it is enough to end it: who
@@ -57,5 +58,20 @@ func sentinelGone(p *Patient) []Result {
 		return warning("see "+home(p.State.Join(daemon.LogName)), "%s; next try not before %s",
 			strings.TrimPrefix(f.Error(), "sentinel: "), p.clock(f.Next))
 	}
+	if n := p.running(); n > 0 {
+		return warning("vx sentinel, or the next dispatch starts one", "not running, so nobody watches %s", several(n, "running task"))
+	}
 	return ok("not running, nothing to watch")
+}
+
+// running is how many tasks of all projects run.
+func (p *Patient) running() (n int) {
+	for _, w := range p.work() {
+		for _, t := range w.tasks {
+			if t.Status == task.Running {
+				n++
+			}
+		}
+	}
+	return n
 }

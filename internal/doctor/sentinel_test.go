@@ -65,6 +65,10 @@ func TestWhetherASentinelRuns(t *testing.T) {
 	w.says("sentinel")
 	p := w.project(w.root).Project
 	w.says("sentinel", "ok not running, nothing to watch")
+	w.task(p, "0000000000000001", "done", "")
+	w.says("sentinel", "ok not running, nothing to watch")
+	w.task(p, "0000000000000002", "running", "")
+	w.says("sentinel", "warn not running, so nobody watches 1 running task: vx sentinel, or the next dispatch starts one")
 	pid := w.sentinel()
 	w.says("sentinel", "ok running, 0 sentinel await(s) waiting")
 	a, err := awaiter.Register(p.State(), p, awaiter.Record{Process: proc.Self(), Project: p.Root})
