@@ -68,10 +68,11 @@ func (l *look) apply(ctx context.Context, v *soldier.Verdict) {
 	}
 }
 
-// moved reports whether the soldier's pane has another id than the task knows: its terminal is the same.
+// moved reports whether the soldier's pane has another id than the task knows: its terminal is the same, or herdr says so.
 func (l *look) moved(t *task.Task) bool {
 	a := l.seen.Agent
-	return a != nil && t.Herdr != nil && a.PaneID != t.Herdr.Pane && a.TerminalID == t.Herdr.TerminalID
+	return a != nil && t.Herdr != nil && a.PaneID != t.Herdr.Pane &&
+		(a.TerminalID == t.Herdr.TerminalID || l.watch.moved == moved{t.Herdr.Pane, a.PaneID})
 }
 
 func (l *look) failed(t *task.Task, v *soldier.Verdict, err error) {

@@ -2,6 +2,8 @@ package sentinel
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -224,5 +226,36 @@ func TestASoldierThatGoesOnWhileItsPaneIsReadIsLetAlone(t *testing.T) {
 	a.stays(task.Running, 20*time.Second)
 	if n := len(w.herdr.Requests("pane.read")); n != 1 {
 		t.Errorf("read %d times", n)
+	}
+}
+
+// After both, neither the pane's id nor the terminal's is what the task knows. The old id of a pane is an alias.
+func TestAPaneThatWasMovedAfterARestartIsFollowed(t *testing.T) {
+	w := newWorld(t)
+	a := w.dispatch("a")
+	w.start()
+	w.passes(12 * time.Second)
+	w.herdr.Restart(herdrtest.Resumed)
+	was := a.ID
+	w.move(was)
+	w.until("the task knows the new id", func() bool { return a.task().Herdr.Pane != was })
+	a.Working()
+	w.passes(10 * time.Second)
+	a.finish("Done.")
+	a.becomes(task.Done)
+	w.told("running -> done")
+}
+
+// move moves a pane to a workspace of its own, as a user does.
+func (w *world) move(pane string) {
+	w.t.Helper()
+	c, err := net.Dial("unix", w.herdr.Socket)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, `{"id":"m","method":"pane.move","params":{"pane_id":%q,"destination":{"type":"new_workspace","label":"other"}}}`+"\n", pane)
+	if answer, err := io.ReadAll(c); err != nil || !strings.Contains(string(answer), `"changed":true`) {
+		w.t.Fatalf("%s, %v", answer, err)
 	}
 }

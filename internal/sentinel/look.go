@@ -103,13 +103,17 @@ func (l *look) askPane(ctx context.Context) bool {
 	if l.socket == nil {
 		return false
 	}
+	w, id := l.watch, l.watch.task.Herdr.Pane
 	var p herdr.Pane
 	ok, refused := l.socket.ask(ctx, func(ctx context.Context) (err error) {
-		p, err = l.socket.client.Pane(ctx, l.watch.task.Herdr.Pane)
+		p, err = l.socket.client.Pane(ctx, id)
 		return err
 	})
 	if !ok {
 		return false
+	}
+	if refused == nil && p.PaneID != "" && p.PaneID != id {
+		w.moved, w.of = moved{id, p.PaneID}, nil // the next sweep looks for it there
 	}
 	state := soldier.PaneUnknown
 	switch {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"vx/internal/herdr"
-	"vx/internal/task"
 )
 
 const (
@@ -104,7 +103,7 @@ func (k *socket) place(w *watch) {
 		return
 	}
 	if w.of != &k.list[0] {
-		w.agent, w.of = k.find(w.task), &k.list[0]
+		w.agent, w.of = k.find(w), &k.list[0]
 	}
 }
 
@@ -160,16 +159,20 @@ func (k *socket) index(list []herdr.Agent) {
 	}
 }
 
-// find is the agent of a task. A pane that was moved has another id, and its terminal is the same.
-func (k *socket) find(t *task.Task) *herdr.Agent {
-	h := t.Herdr
+// find is the agent of a task. A pane that was moved has another id, and its terminal is the same, unless herdr was restarted
+// since: then it has to have been asked for the pane.
+func (k *socket) find(w *watch) *herdr.Agent {
+	h := w.task.Herdr
 	if a := k.byPane[h.Pane]; a != nil {
 		return a
 	}
-	if h.TerminalID == "" {
+	if a := k.byTerm[h.TerminalID]; a != nil {
+		return a
+	}
+	if w.moved.from != h.Pane {
 		return nil
 	}
-	return k.byTerm[h.TerminalID]
+	return k.byPane[w.moved.to]
 }
 
 // note logs trouble with the socket when it is new, and when it ends.

@@ -42,6 +42,7 @@ type watch struct {
 	read       time.Duration // when the pane of a finished one was read last
 	proof      proofs
 	vain       int // looks in a row that ended for want of an answer to one question
+	moved      moved
 
 	agent *herdr.Agent // as herdr's list has it
 	of    *herdr.Agent // the first of that list
@@ -53,6 +54,9 @@ type asked struct {
 	terminal string
 	at       time.Duration
 }
+
+// moved is what herdr calls a pane now that it once called from.
+type moved struct{ from, to string }
 
 // gather brings the watches up to the tasks as they are, and groups them by their herdr's socket; "" for those without.
 // Where no project's tasks have changed the groups are what they were.
