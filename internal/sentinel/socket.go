@@ -36,8 +36,8 @@ type socket struct {
 	held    time.Duration // until then nothing is decided
 	fresh   time.Duration // and until then none of its agents is missed
 	list    []herdr.Agent
-	byPane  map[string]*herdr.Agent
-	byTerm  map[string]*herdr.Agent
+	byPane  map[string]int // nil until somebody has to be looked for
+	byTerm  map[string]int
 	problem string
 }
 
@@ -139,40 +139,47 @@ func (k *socket) look(ctx context.Context) (changed bool, err error) {
 	if len(list) > 0 && len(list) == len(k.list) && &list[0] == &k.list[0] {
 		return false, nil
 	}
-	k.index(list)
+	k.list, k.byPane, k.byTerm = list, nil, nil
 	return true, nil
 }
 
 var errReplaced = errors.New("it was replaced meanwhile")
 
-// index makes the agents findable.
-func (k *socket) index(list []herdr.Agent) {
-	k.list = list
-	k.byPane = make(map[string]*herdr.Agent, len(list))
-	k.byTerm = make(map[string]*herdr.Agent, len(list))
-	for i := range list {
-		a := &list[i]
-		k.byPane[a.PaneID] = a
-		if a.TerminalID != "" {
-			k.byTerm[a.TerminalID] = a
-		}
-	}
-}
-
-// find is the agent of a task. A pane that was moved has another id, and its terminal is the same, unless herdr was restarted
-// since: then it has to have been asked for the pane.
+// find is the agent of a task: as a rule where it was in the last list. A pane that was moved has another id, and its
+// terminal is the same, unless herdr was restarted since: then it has to have been asked for the pane.
 func (k *socket) find(w *watch) *herdr.Agent {
 	h := w.task.Herdr
-	if a := k.byPane[h.Pane]; a != nil {
-		return a
+	if w.place < len(k.list) && k.list[w.place].PaneID == h.Pane {
+		return &k.list[w.place]
 	}
-	if a := k.byTerm[h.TerminalID]; a != nil {
-		return a
+	if k.byPane == nil {
+		k.index()
 	}
-	if w.moved.from != h.Pane {
+	i, ok := k.byPane[h.Pane]
+	if !ok && h.TerminalID != "" {
+		i, ok = k.byTerm[h.TerminalID]
+	}
+	if !ok && w.moved.from == h.Pane {
+		i, ok = k.byPane[w.moved.to]
+	}
+	if !ok {
 		return nil
 	}
-	return k.byPane[w.moved.to]
+	w.place = i
+	return &k.list[i]
+}
+
+// index makes the agents of the list findable.
+func (k *socket) index() {
+	k.byPane = make(map[string]int, len(k.list))
+	k.byTerm = make(map[string]int, len(k.list))
+	for i := range k.list {
+		a := &k.list[i]
+		k.byPane[a.PaneID] = i
+		if a.TerminalID != "" {
+			k.byTerm[a.TerminalID] = i
+		}
+	}
 }
 
 // note logs trouble with the socket when it is new, and when it ends.

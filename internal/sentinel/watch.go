@@ -46,6 +46,7 @@ type watch struct {
 
 	agent *herdr.Agent // as herdr's list has it
 	of    *herdr.Agent // the first of that list
+	place int          // in it
 	quiet *herdr.Agent // as long as the agent is as this one, a look finds nothing new; nil when it may
 }
 
