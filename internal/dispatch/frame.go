@@ -74,7 +74,7 @@ func spoken(text string) (string, error) {
 	case strings.TrimSpace(text) == "":
 		return "", &Refusal{"prompt", "it is empty", "say what is to be done, or - for what comes on stdin"}
 	case len(text) > maxPrompt:
-		return "", &Refusal{"prompt", fmt.Sprintf("it is too long to be typed: more than %d bytes", maxPrompt), "write it to a file of the repository, and name that in the prompt"}
+		return "", &Refusal{"prompt", fmt.Sprintf("it is too much to be typed: more than %d bytes", maxPrompt), "write it to a file of the repository, and name that in the prompt"}
 	}
 	return strings.TrimSpace(text), nil
 }
