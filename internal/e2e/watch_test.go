@@ -67,9 +67,9 @@ func TestTheCommanderIsToldTheTruthAboutASessionWithoutHerdr(t *testing.T) {
 		f.step("an API error ends the turn", func() {
 			relent := f.api.refuse("sea-is-ploughed")
 			turn("plough the sea", answer{bash: "echo sea-is-ploughed"})
-			f.told(id, "running -> done", "sea-is-ploughed")
+			soldier.becomes("idle")
 			relent()
-			f.mustBe(soldier, "idle")
+			f.told(id, "running -> done", "sea-is-ploughed")
 			if !f.hasRow(`"isApiErrorMessage":true`) {
 				f.t.Error("the turn did not end by an error: this shows nothing")
 			}
