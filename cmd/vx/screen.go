@@ -19,7 +19,7 @@ type screenCommand struct {
 }
 
 func (screenCommand) Help() string {
-	return "For example: herdr pane read w1:p1 | vx screen -. The state is idle, working, background, blocked or unknown; " +
+	return "For example: herdr pane read w1:p1 --source detection | vx screen -. The state is idle, working, background, blocked or unknown; " +
 		"below it stands what showed it. Report a wrong one with the text."
 }
 

@@ -289,6 +289,9 @@ func TestLandMergesIntoTheBase(t *testing.T) {
 			if got := w.git(w.repo, "show", "main:file"); got != "two" {
 				t.Errorf("main's file says %q", got)
 			}
+			if said := w.git(w.repo, "log", "-1", "--format=%s", "main"); said != "change file" && said != "Merge branch 'vx/x' into main" {
+				t.Errorf("the merge is called %q", said)
+			}
 			if got := w.git(w.repo, "rev-parse", "main"); l.Commit != got || l.Into != "main" || l.Commits != 1 {
 				t.Errorf("landed %+v, main is %s", l, got)
 			}
@@ -352,6 +355,32 @@ func TestLandRefusesAndLeavesEverything(t *testing.T) {
 	w := made(t)
 	_, err := w.camp.Land(t.Context())
 	refused(t, err, "no commit")
+}
+
+func TestNobodyElsesMergeIsAborted(t *testing.T) {
+	w := made(t)
+	w.commit(w.camp.Path, "new", "x")
+	w.git(w.repo, "checkout", "-q", "-b", "theirs")
+	w.commit(w.repo, "theirs", "x")
+	w.git(w.repo, "checkout", "-q", "main")
+	w.commit(w.repo, "other", "x")
+	theirs := w.git(w.repo, "rev-parse", "theirs")
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// In the moment in which ours is to begin, theirs does.
+	bin := t.TempDir()
+	w.write(bin, "git", "#!/bin/sh\ncase \"$*\" in *' merge --no-edit '*) "+real+" -C '"+w.repo+"' merge -q --no-commit theirs; exit 128;; esac\nexec "+real+" \"$@\"\n")
+	if err := os.Chmod(filepath.Join(bin, "git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	_, err = w.camp.Land(t.Context())
+	refused(t, err, "checked out")
+	if got := w.git(w.repo, "rev-parse", "MERGE_HEAD"); got != theirs {
+		t.Errorf("the merge that is under way is %q", got)
+	}
 }
 
 func TestAGitHookThatCallsDoesNotLeadElsewhere(t *testing.T) {

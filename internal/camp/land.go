@@ -44,7 +44,7 @@ func (c Camp) Land(ctx context.Context) (Landed, error) {
 	}
 	l := Landed{Into: c.Base, Commits: s.Ahead, At: at}
 	if at != "" {
-		err = c.mergeIn(ctx, at)
+		err = c.mergeIn(ctx, at, s.Head)
 	} else {
 		err = c.mergeAside(ctx, base, s.Head, tree)
 	}
@@ -89,27 +89,34 @@ func (c Camp) checkedOut(ctx context.Context) (string, error) {
 }
 
 // mergeIn merges where the base is checked out: git refuses where that would overwrite what is not committed there.
-func (c Camp) mergeIn(ctx context.Context, at string) error {
-	if merging(ctx, at) {
+func (c Camp) mergeIn(ctx context.Context, at, head string) error {
+	if merging(ctx, at) != "" {
 		return &Refusal{"merge", "another merge is under way in " + at, "finish it there, or git merge --abort"}
 	}
-	_, err := git(ctx, at, "merge", "--no-edit", "--quiet", "--no-stat", "refs/heads/"+c.Branch)
+	_, err := git(ctx, at, "merge", "--no-edit", "--quiet", "--no-stat", "-m", c.message(), "refs/heads/"+c.Branch)
 	if err == nil {
 		return nil
 	}
 	refusal := &Refusal{"merge", fmt.Sprintf("%s, where %s is checked out: %v", at, c.Base, err), "put that right, then vx land again"}
-	if ctx := context.WithoutCancel(ctx); merging(ctx, at) {
-		// Begun and not finished: a hook of the repository said no, say.
+	if ctx := context.WithoutCancel(ctx); merging(ctx, at) == head {
+		// Begun and not finished: a hook of the repository said no, say. A merge of something else is somebody else's, who
+		// was quicker.
 		_, undo := git(ctx, at, "merge", "--abort")
 		return errors.Join(refusal, undo)
 	}
 	return refusal
 }
 
-func merging(ctx context.Context, at string) bool {
-	_, err := git(ctx, at, "rev-parse", "--verify", "--quiet", "MERGE_HEAD")
-	return err == nil
+// merging is the commit whose merge is under way in a working tree, "" for none.
+func merging(ctx context.Context, at string) string {
+	commit, err := git(ctx, at, "rev-parse", "--verify", "--quiet", "MERGE_HEAD")
+	if err != nil {
+		return ""
+	}
+	return commit
 }
+
+func (c Camp) message() string { return fmt.Sprintf("Merge branch '%s' into %s", c.Branch, c.Base) }
 
 // mergeAside moves a branch that nobody has checked out.
 func (c Camp) mergeAside(ctx context.Context, base, head, tree string) error {
@@ -118,8 +125,7 @@ func (c Camp) mergeAside(ctx context.Context, base, head, tree string) error {
 		if exited(err) != 1 {
 			return err
 		}
-		message := fmt.Sprintf("Merge branch '%s' into %s", c.Branch, c.Base)
-		if to, err = git(ctx, c.Repo, "commit-tree", tree, "-p", base, "-p", head, "-m", message); err != nil {
+		if to, err = git(ctx, c.Repo, "commit-tree", tree, "-p", base, "-p", head, "-m", c.message()); err != nil {
 			return fmt.Errorf("merge %s: %w", c.Branch, err)
 		}
 	}

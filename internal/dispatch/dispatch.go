@@ -104,9 +104,10 @@ func (d *Desk) plan(ctx context.Context, o Order) (t task.Task, head string, c *
 		return t, "", nil, err
 	}
 	socket, err := herdr.SocketPath(d.Getenv)
-	if err == nil {
-		c, err = connect(ctx, socket)
+	if err != nil {
+		return t, "", nil, refuse(err.Error(), "set that right, or unset it")
 	}
+	c, err = connect(ctx, socket)
 	return t, head, c, err
 }
 

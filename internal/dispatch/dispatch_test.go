@@ -219,8 +219,12 @@ func TestAFailedStartSaysWhatThePaneShows(t *testing.T) {
 
 func TestAHerdrThatIsNotUnderstoodIsNamed(t *testing.T) {
 	w := newWorld(t)
-	lift := w.herdr.Inject(herdrtest.Fault{Method: "ping", Line: []byte("\x1b[31mwhat?")})
+	w.env["HERDR_SOCKET_PATH"], w.env["HERDR_SESSION"] = "", "../x"
 	_, err := w.Dispatch(t.Context(), Order{Prompt: "x"})
+	w.refused(err, "HERDR_SESSION is no session's name", "unset it")
+	w.env["HERDR_SOCKET_PATH"] = w.herdr.Socket
+	lift := w.herdr.Inject(herdrtest.Fault{Method: "ping", Line: []byte("\x1b[31mwhat?")})
+	_, err = w.Dispatch(t.Context(), Order{Prompt: "x"})
 	w.refused(err, "does not answer as it should", w.herdr.Socket)
 	lift()
 	w.times.start = 200 * time.Millisecond

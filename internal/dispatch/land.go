@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"vx/internal/camp"
+	"vx/internal/lock"
 	"vx/internal/task"
 )
 
@@ -24,7 +26,7 @@ func (d *Desk) Land(ctx context.Context, id string) (r Result, err error) {
 	if err := d.stands(t); err != nil {
 		return r, err
 	}
-	landed, err := d.campOf(t).Land(ctx)
+	landed, err := d.land(ctx, t)
 	if err != nil {
 		return r, refused(t, err)
 	}
@@ -40,6 +42,16 @@ func (d *Desk) Land(ctx context.Context, id string) (r Result, err error) {
 	r.Did = fmt.Sprintf("landed %s %s: merged %s into %s, which is at %s now", t.Kind, Short(t.ID), commits(landed.Commits), landed.Into, short(landed.Commit))
 	r.Next = "vx strike " + Short(t.ID) + " removes its camp"
 	return r, nil
+}
+
+// land merges one task at a time: git's merges in one working tree get into each other's way.
+func (d *Desk) land(ctx context.Context, t task.Task) (camp.Landed, error) {
+	l, err := lock.Wait(ctx, d.Project.Join("tasks", ".land.lock"))
+	if err != nil {
+		return camp.Landed{}, fmt.Errorf("land: %w", err)
+	}
+	defer l.Unlock()
+	return d.campOf(t).Land(ctx)
 }
 
 // Ship pushes a finished task's branch and opens a pull request for it, where gh is installed.
@@ -101,8 +113,11 @@ func request(ctx context.Context, t task.Task) (string, error) {
 		var said strings.Builder
 		cmd.Stderr = &said
 		out, err := cmd.Output()
-		if err != nil {
-			return "", fmt.Errorf("gh: %w: %s", err, lastLine(said.String()))
+		switch {
+		case ctx.Err() != nil:
+			return "", fmt.Errorf("gh: %w", ctx.Err())
+		case err != nil:
+			return "", fmt.Errorf("gh: %w: %s", err, cmp.Or(lastLine(said.String()), "it says nothing"))
 		}
 		return strings.TrimSpace(lastLine(string(out))), nil
 	}

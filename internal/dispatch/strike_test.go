@@ -191,6 +191,34 @@ func TestALandMergesIntoTheBase(t *testing.T) {
 	w.struckAway(was)
 }
 
+func TestLandsAtTheSameTimeWaitForEachOther(t *testing.T) {
+	w := newWorld(t)
+	var all []task.Task
+	for _, name := range []string{"a", "b", "c", "d"} {
+		was, pane := w.dispatched(Order{Title: name})
+		w.commit(was.Camp.Path, name, name)
+		pane.Idle()
+		all = append(all, w.become(was, task.Done))
+	}
+	errs := make(chan error)
+	for _, was := range all {
+		go func() {
+			_, err := w.Land(t.Context(), was.ID)
+			errs <- err
+		}()
+	}
+	for range all {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if got := w.git(w.repo, "show", "main:"+name); got != name {
+			t.Errorf("main's %s says %q", name, got)
+		}
+	}
+}
+
 func TestALandThatConflictsLeavesEverythingAsItWas(t *testing.T) {
 	w := newWorld(t)
 	was, _ := w.finished(task.Done)
