@@ -139,6 +139,7 @@ func (c *collector) queue(q *Queue) {
 		c.file(q.Project.Join(oldMessages, name), "an acknowledged message", c.older)
 	}
 	c.interrupted(q.Project.Join("forum-inbox"), func(name string) bool { return strings.HasPrefix(name, ".") && name != ".lock" })
+	c.interrupted(q.Project.Join("tasks"), func(name string) bool { return strings.HasPrefix(name, ".") && strings.Contains(name, ".json") })
 	c.interrupted(q.join(".tmp"), func(string) bool { return true })
 	c.interrupted(q.Project.Dir, isTemp)
 }

@@ -136,3 +136,31 @@ func TestOnlyAcknowledgedFeedbackIsRemovedForItsAge(t *testing.T) {
 		t.Error("what was acknowledged is there, or what waits is not")
 	}
 }
+
+func TestARecordThatWasLeftHalfWrittenIsCollected(t *testing.T) {
+	q := open(t)
+	message(t, q, "a")
+	if err := q.Project.Ensure(); err != nil {
+		t.Fatal(err)
+	}
+	tasks := q.Project.Join("tasks")
+	left, kept := ".0123456789abcdef.json123456", []string{".lock", ".land.lock", "0123456789abcdef.json"}
+	for _, name := range append(kept, left) {
+		if err := errors.Join(os.MkdirAll(tasks, 0o700), os.WriteFile(filepath.Join(tasks, name), []byte("{}"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &collector{ctx: t.Context(), now: time.Now().Add(interrupted - time.Hour), older: time.Hour}
+	if c.collect(q.Project.State()); !exists(filepath.Join(tasks, left)) {
+		t.Error("somebody may be at it still")
+	}
+	c.now = time.Now().Add(interrupted + time.Hour)
+	if c.collect(q.Project.State()); exists(filepath.Join(tasks, left)) {
+		t.Error("it is there still")
+	}
+	for _, name := range kept {
+		if !exists(filepath.Join(tasks, name)) {
+			t.Errorf("%s is gone", name)
+		}
+	}
+}
