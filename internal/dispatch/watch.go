@@ -38,7 +38,7 @@ type Target struct {
 func (d *Desk) Targets(ctx context.Context) ([]Target, error) {
 	all := []Target{}
 	agents, c, err := d.agents(ctx)
-	tasks, _ := d.tasks().List()
+	tasks := d.everybodys()
 	for _, a := range agents {
 		if a.Kind == "" || a.PaneID == d.Getenv("HERDR_PANE_ID") && sameFile(d.Getenv("HERDR_SOCKET_PATH"), c.Socket) {
 			continue
@@ -82,14 +82,28 @@ func own(s claude.Session) bool {
 	return false
 }
 
+// everybodys are the tasks of all projects: a soldier of another one's is not to be watched a second time.
+func (d *Desk) everybodys() []task.Task {
+	all, _ := d.tasks().List()
+	projects, _ := d.Project.State().Projects()
+	for _, p := range projects {
+		if p.Root != d.Project.Root {
+			tasks, _ := task.Open(p).List()
+			all = append(all, tasks...)
+		}
+	}
+	return all
+}
+
 // watchedAs is the task that an agent works on already, "" for none.
 func watchedAs(tasks []task.Task, x Target) string {
 	for _, t := range tasks {
 		switch {
 		case t.Status.Over() || t.Status == task.Interrupted:
 		case x.agent != nil && t.Herdr != nil && t.Herdr.TerminalID == x.agent.TerminalID,
+			x.agent != nil && t.Camp != nil && t.Camp.Path != "" && at(*x.agent, t), // also after a restart of herdr
 			x.session != nil && t.Session != nil && t.Session.PID == x.session.Process.PID && t.Session.Start == x.session.Process.Start,
-			x.session != nil && t.Camp != nil && within(x.Dir, t.Camp.Path):
+			x.session != nil && t.Camp != nil && t.Camp.Path != "" && within(x.Dir, t.Camp.Path):
 			return t.ID
 		}
 	}
@@ -171,7 +185,7 @@ func (d *Desk) target(ctx context.Context, target string) (Target, error) {
 	case len(found) > 1:
 		return refuse(fmt.Sprintf("%q may be %s or %s", target, found[0].Target, found[1].Target), "vx watch "+found[0].Target)
 	case found[0].Task != "":
-		return refuse(target+" is watched already, as task "+Short(found[0].Task), "vx task show "+Short(found[0].Task))
+		return refuse(target+" is watched already, as task "+Short(found[0].Task), "vx status --all shows it with its project")
 	}
 	return found[0], nil
 }

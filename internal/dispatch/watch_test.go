@@ -151,6 +151,29 @@ func TestWhatCanBeWatchedIsListed(t *testing.T) {
 	}
 }
 
+// A restart gives every terminal another id, and a soldier may be another project's.
+func TestASoldierIsNotWatchedASecondTime(t *testing.T) {
+	w := newWorld(t)
+	soldier, pane := w.dispatched(Order{})
+	pane.Idle()
+	other := filepath.Join(filepath.Dir(w.repo), "other")
+	w.write(filepath.Join(other, "file"), "")
+	here := *w.Desk
+	here.Project = w.dir.Project(other)
+	for _, restart := range []bool{false, true} {
+		if restart {
+			w.herdr.Restart(herdrtest.Resumed)
+		}
+		for name, desk := range map[string]*Desk{"its own project": w.Desk, "another project": &here} {
+			if _, err := desk.Watch(t.Context(), soldier.Herdr.Pane, "", ""); err == nil {
+				t.Errorf("it was watched twice, in %s; after a restart: %v", name, restart)
+			} else {
+				w.refused(err, "watched already, as task "+Short(soldier.ID), "vx status --all")
+			}
+		}
+	}
+}
+
 func TestATargetThatIsNotThereOrMayBeTwoIsRefused(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.Watch(t.Context(), "nobody", "", "")
