@@ -56,7 +56,7 @@ func TestTheCommanderIsToldTheTruthAboutSoldiersInPanes(t *testing.T) {
 			f.told(bad, "running -> done", "field-is-sown")
 			f.sweeps(good)
 			f.writeFile(gate, "", 0o600)
-			f.told(good, "running -> done", "light the fire")
+			f.told(good, "running -> done", fireIsOut)
 			f.mustBe(worker, "idle")
 		})
 		f.step("a kill is no end but an interruption, and another soldier goes on", func() {

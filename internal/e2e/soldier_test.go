@@ -219,10 +219,11 @@ func (f *command) nothing(id string) {
 	}
 }
 
-// sweeps waits until the sentinel has looked a few times, and checks that nothing was told of the task.
+// sweeps waits until the sentinel has looked a few times, also after the eight seconds in which nothing is decided, and
+// checks that nothing was told of the task.
 func (f *command) sweeps(id string) {
 	f.t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(16 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		f.nothing(id)
 	}
 }

@@ -48,7 +48,7 @@ func TestTheCommanderIsToldTheTruthAboutASessionWithoutHerdr(t *testing.T) {
 			soldier.becomes("shell")
 			f.sweeps(id)
 			f.writeFile(gate, "", 0o600)
-			f.told(id, "running -> done", "light the fire")
+			f.told(id, "running -> done", fireIsOut)
 			f.mustBe(soldier, "idle")
 		})
 		f.step("a dialog waits for a person", func() {
@@ -95,6 +95,9 @@ func TestTheCommanderIsToldTheTruthAboutASessionWithoutHerdr(t *testing.T) {
 		f.nothing(id)
 	})
 }
+
+// fireIsOut is how the clients tell the model that a shell in the background has ended.
+const fireIsOut = `Background command "mock" completed`
 
 // mustBe checks that what the commander was just told of the soldier is so.
 func (f *command) mustBe(c *client, status string) {
