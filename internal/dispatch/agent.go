@@ -100,6 +100,7 @@ func (d *Desk) placed(ctx context.Context, t task.Task, c *herdr.Client, pane he
 	var was task.Task
 	now, err := d.tasks().Update(ctx, t.ID, t.Status, func(t *task.Task) error {
 		was = *t
+		t.FormerPanes = nil
 		t.Herdr = &task.Herdr{Socket: c.Socket, Workspace: pane.WorkspaceID, Tab: pane.TabID, Pane: pane.PaneID, TerminalID: pane.TerminalID, Agent: name}
 		return nil
 	})

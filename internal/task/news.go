@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"vx/internal/proc"
 	"vx/internal/state"
@@ -78,7 +79,7 @@ func Soldier(p *state.Project, pane, socket string) bool {
 	for _, p := range projects {
 		tasks, _ := Open(p).List()
 		for _, t := range tasks {
-			if t.Herdr != nil && t.Herdr.Pane == pane && !t.Status.Over() && t.Status != Interrupted && sameSocket(t.Herdr.Socket, socket) {
+			if t.Herdr != nil && (t.Herdr.Pane == pane || slices.Contains(t.FormerPanes, pane)) && !t.Status.Over() && t.Status != Interrupted && sameSocket(t.Herdr.Socket, socket) {
 				return true
 			}
 		}

@@ -66,17 +66,19 @@ type Task struct {
 	UpdatedAt  time.Time `json:"updated_at,omitzero"`  // never runs backwards, whatever the clock does
 	PromptedAt time.Time `json:"prompted_at,omitzero"` // the last dispatch or prompt
 
-	Camp       *Camp    `json:"camp,omitempty"` // nil for a watched one
-	Dir        string   `json:"dir,omitempty"`  // where a watched one works
-	Herdr      *Herdr   `json:"herdr,omitempty"`
-	Head       string   `json:"head,omitempty"` // the branch's commit at the last dispatch or prompt
-	Model      string   `json:"model,omitempty"`
-	Effort     string   `json:"effort,omitempty"`
-	Agent      string   `json:"agent,omitempty"` // claude, codex, pi, opencode
-	ReportPath string   `json:"report_path,omitempty"`
-	Output     string   `json:"output,omitempty"` // the pane's last text
-	Note       string   `json:"note,omitempty"`
-	Session    *Session `json:"session,omitempty"`
+	Camp  *Camp  `json:"camp,omitempty"` // nil for a watched one
+	Dir   string `json:"dir,omitempty"`  // where a watched one works
+	Herdr *Herdr `json:"herdr,omitempty"`
+	// FormerPanes are ids of the pane from before it was moved: what was started in it then knows it by one of them.
+	FormerPanes []string `json:"former_panes,omitempty"`
+	Head        string   `json:"head,omitempty"` // the branch's commit at the last dispatch or prompt
+	Model       string   `json:"model,omitempty"`
+	Effort      string   `json:"effort,omitempty"`
+	Agent       string   `json:"agent,omitempty"` // claude, codex, pi, opencode
+	ReportPath  string   `json:"report_path,omitempty"`
+	Output      string   `json:"output,omitempty"` // the pane's last text
+	Note        string   `json:"note,omitempty"`
+	Session     *Session `json:"session,omitempty"`
 
 	AgentNotFoundSince   time.Time `json:"agent_not_found_since,omitzero"`
 	IdleUnconfirmedSince time.Time `json:"idle_unconfirmed_since,omitzero"`

@@ -106,7 +106,8 @@ func TestATaskIsKeptAsItWasAdded(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 	full := Task{
 		Kind: wake.KindScout, Prompt: "look </b> & see\n", Title: "Look", PromptedAt: at,
-		Camp: &Camp{"/c", "vx/x", "main"}, Dir: "/d", Herdr: &Herdr{"/s", "w1", "w1:t1", "w1:p2", "name", "term_1", 1 << 60}, Head: "abc",
+		FormerPanes: []string{"w1:p1"},
+		Camp:        &Camp{"/c", "vx/x", "main"}, Dir: "/d", Herdr: &Herdr{"/s", "w1", "w1:t1", "w1:p2", "name", "term_1", 1 << 60}, Head: "abc",
 		Model: "m", Effort: "high", Agent: "claude", ReportPath: "/r.md", Output: "o", Note: "n", Session: &Session{1, 1 << 62, "/rec"},
 		AgentNotFoundSince: at, IdleUnconfirmedSince: at, BackgroundSince: at, PauseSeenAt: at, DialogSince: at,
 		Decision: &Decision{"q", []string{"a", "b"}, at, "a", at, true}, Amendments: []Amendment{{at, "more"}}, Redispatches: []time.Time{at},

@@ -208,12 +208,13 @@ func TestWhatIsNotKnownIsNews(t *testing.T) {
 func TestASoldiersPaneIsKnown(t *testing.T) {
 	s := open(t)
 	p := s.Project.State().Project("/home/u/notes")
-	task := add(t, s, Task{Status: Running, Herdr: &Herdr{Pane: "w1:p2", Socket: "/run/herdr.sock"}})
+	task := add(t, s, Task{Status: Running, FormerPanes: []string{"w2:p7"}, Herdr: &Herdr{Pane: "w1:p2", Socket: "/run/herdr.sock"}})
 	for _, c := range []struct {
 		pane, socket string
 		want         bool
 	}{
 		{"w1:p2", "/run/herdr.sock", true}, {"w1:p2", "/run/./herdr.sock", true}, {"w1:p2", "", true},
+		{"w2:p7", "/run/herdr.sock", true}, // as it was called before it was moved: its environment is of then
 		{"w1:p2", "/run/other.sock", false}, {"w1:p3", "/run/herdr.sock", false}, {"", "", false},
 	} {
 		if got := Soldier(p, c.pane, c.socket); got != c.want {
