@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"time"
 
+	"vx/internal/lock"
 	"vx/internal/soldier"
 	"vx/internal/task"
 	"vx/internal/wake"
@@ -26,7 +29,9 @@ func (l *look) carryOut(ctx context.Context, v *soldier.Verdict) bool {
 	if !v.Changes(t) && !l.moved(t) {
 		return false
 	}
-	l.apply(ctx, v)
+	if l.time.awake() >= time.Duration(l.watch.project.stuck.Load()) {
+		l.apply(ctx, v)
+	}
 	return true
 }
 
@@ -42,6 +47,7 @@ func (l *look) apply(ctx context.Context, v *soldier.Verdict) {
 		}
 		v.Apply(t, l.seen.Wall)
 		if a := l.seen.Agent; l.moved(t) {
+			t.FormerPanes = append(t.FormerPanes, t.Herdr.Pane)
 			t.Herdr.Pane, t.Herdr.Tab, t.Herdr.Workspace = a.PaneID, a.TabID, a.WorkspaceID
 		}
 		return nil
@@ -81,6 +87,10 @@ func (l *look) failed(t *task.Task, v *soldier.Verdict, err error) {
 	if conflict || none || errors.Is(err, errGivenAnew) {
 		return
 	}
+	if errors.Is(err, lock.ErrHeld) {
+		// It was waited for long enough. The rest of the project's tasks are not to hold up the sweep as well.
+		l.watch.project.stuck.Store(int64(l.time.awake() + interval))
+	}
 	l.Log.Error("task is not saved", "id", t.ID, "to", v.To, "err", err)
 }
 
@@ -104,7 +114,7 @@ func (l *look) wake(t *task.Task, v *soldier.Verdict) wake.Wake {
 // commander is the queue where the commander listens: in the project that it dispatched from, else in the task's own.
 func (l *look) commander(t *task.Task) *wake.Queue {
 	own := l.watch.project.Project
-	if t.CommanderProject == "" || t.CommanderProject == own.Root {
+	if t.CommanderProject == "" || t.CommanderProject == own.Root || !filepath.IsAbs(t.CommanderProject) {
 		return l.queue(own)
 	}
 	q := l.queue(l.Dir.Project(t.CommanderProject))

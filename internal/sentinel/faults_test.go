@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vx/internal/herdr/herdrtest"
+	"vx/internal/lock"
 	"vx/internal/task"
 )
 
@@ -258,4 +259,46 @@ func (w *world) move(pane string) {
 	if answer, err := io.ReadAll(c); err != nil || !strings.Contains(string(answer), `"changed":true`) {
 		w.t.Fatalf("%s, %v", answer, err)
 	}
+}
+
+// Whoever holds it is frozen, say; of all the tasks of that project only one is tried a sweep.
+func TestALockThatIsHeldDelaysOnlyItsOwnProject(t *testing.T) {
+	w := newWorld(t)
+	other := w.project("other")
+	var stuck []*worker
+	for i := range 8 {
+		stuck = append(stuck, w.dispatchIn(w.herdr, w.shop, fmt.Sprint("a", i)))
+	}
+	free := w.dispatchIn(w.herdr, other, "free")
+	w.start()
+	w.passes(12 * time.Second)
+	l, err := lock.Try(w.shop.Join("tasks", ".lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range stuck {
+		s.Unknown() // which the sweep itself writes down
+	}
+	w.passes(20 * time.Second) // the first is being tried
+	free.finish("Done.")
+	w.until("the other project's task is done", func() bool {
+		got, err := task.Open(other).Get(free.id)
+		return err == nil && got.Status == task.Done
+	})
+	if err := l.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range stuck {
+		s.finish("Done.")
+		s.becomes(task.Done)
+	}
+}
+
+func TestACommanderThatIsNoPlaceIsToldWhereTheTaskIs(t *testing.T) {
+	w := newWorld(t)
+	a := w.dispatch("a", func(t *task.Task) { t.CommanderProject = "../elsewhere" })
+	w.start()
+	w.passes(12 * time.Second)
+	a.finish("Done.")
+	w.told("running -> done")
 }

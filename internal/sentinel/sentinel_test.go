@@ -283,6 +283,9 @@ func TestAPaneThatWasMovedIsFollowed(t *testing.T) {
 	a := w.dispatch("a", func(t *task.Task) { t.Herdr.Pane = "w1:p77" }) // as it was called before
 	w.start()
 	w.until("the task knows the new id", func() bool { return a.task().Herdr.Pane == a.ID })
+	if !task.Soldier(w.shop, "w1:p77", w.herdr.Socket) {
+		t.Error("what was started in it before the move is no soldier's any more")
+	}
 	w.passes(10 * time.Second)
 	a.finish("Done.")
 	a.becomes(task.Done)

@@ -21,7 +21,8 @@ type project struct {
 	listed  []task.Task // as the watches are of
 	watches map[string]*watch
 	round   int
-	said    string // the last complaint about its tasks
+	said    string       // the last complaint about its tasks
+	stuck   atomic.Int64 // somebody holds on to the lock of its tasks: until then, by the awake time, nothing is saved
 }
 
 // watch is what the sentinel keeps of one task from sweep to sweep. Whoever looks at the task holds the lock; another look
