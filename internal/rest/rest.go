@@ -23,9 +23,3 @@ type Wait struct {
 // Place is a directory in which something may appear: an entry with a name that does not begin with a dot, and that
 // ends with Suffix.
 type Place struct{ Path, Suffix string }
-
-const (
-	tick   = 5 * time.Second
-	coarse = 2 * time.Second // kernels stamp directories coarsely: a younger stamp may hide a second change
-	again  = time.Minute     // a directory is read anew, whatever its stamp says
-)

@@ -11,6 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const (
+	tick   = 5 * time.Second
+	coarse = 2 * time.Second // kernels stamp directories coarsely: a younger stamp may hide a second change
+	again  = time.Minute     // a directory is read anew, whatever its stamp says
+)
+
 // Rest returns when something in w has happened, or may have. The time that it takes at a tick is that of one wake-up
 // of one thread, and that needs some care with the Go runtime, which has to run on one processor (GOMAXPROCS=1):
 //
