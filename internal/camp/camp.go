@@ -209,12 +209,8 @@ func (c Camp) Remove(ctx context.Context, force bool) (head string, err error) {
 	if registered, err := c.registered(ctx); err != nil {
 		return s.Head, err
 	} else if registered {
-		args := []string{"worktree", "remove"}
-		if force {
-			args = append(args, "--force", "--force") // the second one: also where it is locked
-		}
-		if _, err := git(ctx, c.Repo, append(args, c.Path)...); err != nil {
-			return s.Head, fmt.Errorf("camp %s: %w", c.Path, err)
+		if err := c.removeWorktree(ctx, force); err != nil {
+			return s.Head, err
 		}
 	} else if err := c.removeRest(force); err != nil {
 		return s.Head, err
@@ -228,6 +224,53 @@ func (c Camp) Remove(ctx context.Context, force bool) (head string, err error) {
 	}
 	_, _ = git(ctx, c.Repo, "config", "--remove-section", "branch."+c.Branch)
 	return s.Head, nil
+}
+
+// removeWorktree removes the worktree by git, which looks at it once more without force.
+func (c Camp) removeWorktree(ctx context.Context, force bool) error {
+	args := []string{"worktree", "remove"}
+	some, inhabited, err := c.submodules(ctx)
+	switch {
+	case force:
+		args = append(args, "--force", "--force") // the second one: also where it is locked
+	case err != nil:
+		return err
+	case inhabited:
+		return &Refusal{"camp", c.Path + " has submodules, and what was committed in them may be nowhere else", "look into them, then strike with --force"}
+	case some:
+		args = append(args, "--force") // or git would not remove it, whatever is in them
+	}
+	if _, err := git(ctx, c.Repo, append(args, c.Path)...); err != nil {
+		return fmt.Errorf("camp %s: %w", c.Path, err)
+	}
+	return nil
+}
+
+// submodules reports whether the camp has any, and whether there is something in them: repositories that go with it.
+func (c Camp) submodules(ctx context.Context) (some, inhabited bool, err error) {
+	if !c.Stands() {
+		return false, false, nil
+	}
+	index, err := git(ctx, c.Path, "ls-files", "-z", "--stage")
+	if err != nil {
+		return false, false, err
+	}
+	for entry := range strings.SplitSeq(index, "\x00") {
+		info, path, _ := strings.Cut(entry, "\t")
+		if !strings.HasPrefix(info, "160000 ") {
+			continue
+		}
+		some = true
+		if in, err := os.ReadDir(filepath.Join(c.Path, path)); err == nil && len(in) > 0 {
+			return true, true, nil
+		}
+	}
+	own, err := git(ctx, c.Path, "rev-parse", "--absolute-git-dir")
+	if err != nil {
+		return some, false, err
+	}
+	_, gone := os.Stat(filepath.Join(own, "modules"))
+	return some || gone == nil, gone == nil, nil
 }
 
 // removeRest removes a directory that git does not know as a worktree any more: with force only, unless it is empty.

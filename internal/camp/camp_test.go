@@ -234,6 +234,33 @@ func TestStrikeRefusesToDropWork(t *testing.T) {
 	}
 }
 
+func TestACampWithSomethingInSubmodulesIsRemovedByForceOnly(t *testing.T) {
+	w := newWorld(t)
+	other := filepath.Join(filepath.Dir(w.repo), "other")
+	w.git(w.repo, "clone", "-q", w.repo, other)
+	w.git(w.repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "sub")
+	w.git(w.repo, "commit", "-q", "-m", "a submodule")
+	if err := w.camp.Make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.camp.Remove(t.Context(), false); err != nil {
+		t.Errorf("nothing is in the submodule: %v", err)
+	}
+	if err := w.camp.Make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.git(w.camp.Path, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+	before := w.everything()
+	_, err := w.camp.Remove(t.Context(), false)
+	refused(t, err, "submodules", "nowhere else")
+	if after := w.everything(); after != before || !w.camp.Stands() {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	if _, err := w.camp.Remove(t.Context(), true); err != nil || w.camp.Stands() {
+		t.Errorf("it stands: %v, %v", w.camp.Stands(), err)
+	}
+}
+
 func TestForceDropsWorkAndNamesTheCommit(t *testing.T) {
 	w := made(t)
 	w.commit(w.camp.Path, "new", "x")
@@ -316,11 +343,11 @@ func TestLandRefusesAndLeavesEverything(t *testing.T) {
 			w.commit(w.repo, "file", "three\n")
 			w.git(w.repo, "checkout", "-q", "-b", "elsewhere")
 		}, "conflict in file"},
-		{"a change of the user's in the way", func(w *world) { w.write(w.repo, "file", "mine\n") }, "checked out"},
+		{"a change of the user's in the way", func(w *world) { w.write(w.repo, "file", "mine\n") }, "overwritten by merge: file"},
 		{"a file of the user's in the way", func(w *world) {
 			w.commit(w.camp.Path, "new", "x")
 			w.write(w.repo, "new", "mine")
-		}, "checked out"},
+		}, "overwritten by merge: new"},
 		{"work that is not committed", func(w *world) { w.write(w.camp.Path, "draft", "x") }, "draft"},
 		{"a merge that the user is in", func(w *world) {
 			w.git(w.repo, "checkout", "-q", "-b", "theirs")

@@ -73,13 +73,28 @@ func Environment() []string {
 	return append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true")
 }
 
+// listed are the first of the lines that a reason announces: which files are in the way.
+func listed(reason string, lines []string) string {
+	var names []string
+	for _, l := range lines {
+		if !strings.HasSuffix(reason, ":") || !strings.HasPrefix(l, "\t") {
+			break
+		}
+		names = append(names, strings.TrimSpace(l))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " " + list(State{Changes: names, Changed: len(names)})
+}
+
 // gist is git's reason: its first line that is one.
 func gist(said string) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
-	for _, l := range lines {
+	for i, l := range lines {
 		for _, mark := range []string{"fatal: ", "error: "} {
 			if rest, ok := strings.CutPrefix(l, mark); ok {
-				return strings.TrimSpace(rest)
+				return strings.TrimSpace(rest) + listed(rest, lines[i+1:])
 			}
 		}
 	}
