@@ -139,7 +139,7 @@ type State struct {
 	Changes  []string // changed and untracked files, as git status has them, at most 20
 	Changed  int      // how many there are
 	Ahead    int      // commits that the base does not have, or, where that is gone, that are nowhere else
-	Unmerged int      // commits that no other branch, no tag and no remote has: they would be lost
+	Unmerged int      // commits that no other branch, no tag and no remote has, also on no branch: they would be lost
 }
 
 // maxChanges is how many changed files are named.
@@ -169,11 +169,11 @@ func (c Camp) Look(ctx context.Context) (s State, err error) {
 			}
 		}
 	}
-	if s.Head == "" {
-		return s, nil
+	tips := c.tips(ctx, s.Head)
+	if len(tips) > 0 {
+		s.Unmerged, err = c.count(ctx, append(tips, "--not", "--exclude="+c.Branch, "--branches", "--remotes", "--tags")...)
 	}
-	s.Unmerged, err = c.count(ctx, "refs/heads/"+c.Branch, "--not", "--exclude="+c.Branch, "--branches", "--remotes", "--tags")
-	if err != nil {
+	if s.Head == "" || err != nil {
 		return s, err
 	}
 	s.Ahead, err = c.count(ctx, "refs/heads/"+c.Branch, "--not", c.base(ctx), "--")
@@ -181,6 +181,19 @@ func (c Camp) Look(ctx context.Context) (s State, err error) {
 		s.Ahead, err = s.Unmerged, nil
 	}
 	return s, err
+}
+
+// tips are the commits that are the camp's: its branch's, and the one that is checked out there, which may be on no branch.
+func (c Camp) tips(ctx context.Context, head string) (tips []string) {
+	if head != "" {
+		tips = append(tips, head)
+	}
+	if c.Stands() {
+		if at, err := git(ctx, c.Path, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil && at != head {
+			tips = append(tips, at)
+		}
+	}
+	return tips
 }
 
 func (c Camp) count(ctx context.Context, args ...string) (n int, err error) {

@@ -261,6 +261,29 @@ func TestACampWithSomethingInSubmodulesIsRemovedByForceOnly(t *testing.T) {
 	}
 }
 
+func TestCommitsOnNoBranchAreWorkToo(t *testing.T) {
+	for name, branch := range map[string]func(*world){
+		"the camp's branch stands":  func(*world) {},
+		"the camp's branch is gone": func(w *world) { w.git(w.repo, "branch", "-D", "-q", "vx/x") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := made(t)
+			w.git(w.camp.Path, "checkout", "-q", "--detach")
+			branch(w)
+			w.commit(w.camp.Path, "new", "x")
+			_, err := w.camp.Remove(t.Context(), false)
+			refused(t, err, "1 commit that is nowhere else")
+			if !w.camp.Stands() {
+				t.Error("it was removed all the same")
+			}
+			w.git(w.camp.Path, "checkout", "-q", "-b", "kept")
+			if _, err := w.camp.Remove(t.Context(), false); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestForceDropsWorkAndNamesTheCommit(t *testing.T) {
 	w := made(t)
 	w.commit(w.camp.Path, "new", "x")
