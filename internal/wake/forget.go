@@ -69,7 +69,7 @@ func (q *Queue) removable(at *Queue, force bool) error {
 	case err != nil:
 		return err
 	case h.Camps > 0: // with work in them perhaps that is nowhere else
-		return &Refusal{q.Project.Root, fmt.Sprintf("soldiers have camps in its state (%d)", h.Camps), "vx land or vx strike them, then try again"}
+		return inhabited(q.Project, h.Camps)
 	case force || h.Empty():
 		return nil
 	case len(h.Unknown) > 0 && h.Waiting+h.Unsettled+h.Tasks+h.Messages == 0:

@@ -46,7 +46,7 @@ func Move(ctx context.Context, old *state.Project, root string) (Moved, error) {
 	}
 	if names, err := readNames(old.Join("camps")); len(names) > 0 || err != nil {
 		// Git knows a worktree by its path, and so does whoever works in it.
-		return m, errors.Join(err, &Refusal{old.Root, fmt.Sprintf("soldiers have camps in its state (%d)", len(names)), "vx land or vx strike them, then try again"})
+		return m, errors.Join(err, inhabited(old, len(names)))
 	}
 	to := old.State().Project(root)
 	if m.Merged = to.Dir != old.Dir && exists(to.Dir); m.Merged {
@@ -270,4 +270,13 @@ func (q *Queue) dissolve() error {
 		}
 	}
 	return nil
+}
+
+// inhabited is the refusal to touch a state that has camps in it. Git needs the repository where it was to remove them.
+func inhabited(p *state.Project, camps int) *Refusal {
+	fix := "vx strike them (vx land first what is to be kept), then try again"
+	if p.Gone() {
+		fix = "move the repository back to " + state.Quote(p.Root) + ", there " + fix
+	}
+	return &Refusal{p.Root, fmt.Sprintf("soldiers have camps in its state (%d)", camps), fix}
 }

@@ -48,6 +48,13 @@ func TestACampIsNeverRemovedOrMovedWithItsProject(t *testing.T) {
 	if err := q.Forget(t.Context(), true); !errors.As(err, &r) || !strings.Contains(r.Why, "camps") {
 		t.Errorf("forced: %v", err)
 	}
+	if !strings.Contains(r.Hint(), "move the repository back to "+q.Project.Root) {
+		t.Errorf("the project is gone, and the hint is %q", r.Hint())
+	}
+	here := inhabited(q.Project.State().Project(t.TempDir()), 1)
+	if strings.Contains(here.Hint(), "move") || !strings.Contains(here.Hint(), "vx strike") {
+		t.Errorf("the project is there, and the hint is %q", here.Hint())
+	}
 	r = nil
 	if _, err := Move(t.Context(), q.Project, "/home/u/store"); !errors.As(err, &r) || !strings.Contains(r.Why, "camps") {
 		t.Errorf("moved: %v", err)
