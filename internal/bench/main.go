@@ -204,7 +204,7 @@ func (b *bench) prepare(scratch string) (err error) {
 	path := os.Getenv("PATH")
 	os.Clearenv()
 	for name, value := range map[string]string{
-		"PATH": path, "HOME": b.scratch, "VEXILLUM_HOME": filepath.Join(b.scratch, "state"), "CLAUDE_CODE_SESSION_ATTENDED": "1",
+		"PATH": path, "HOME": b.scratch, "TMPDIR": b.scratch, "VEXILLUM_HOME": filepath.Join(b.scratch, "state"), "CLAUDE_CODE_SESSION_ATTENDED": "1",
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			return err

@@ -139,13 +139,13 @@ func (b *barracks) inTrouble(p plan, n int) (happened map[string]int, err error)
 	var over atomic.Bool
 	b.enough = over.Load
 	ctx, cancel := context.WithCancel(context.Background())
-	ended, served := make(chan error, 1), make(chan error, 1)
+	ended, served := make(chan error, 1), make(chan bool)
 	go func() {
 		ended <- sentinel.Run(ctx, sentinel.Config{
 			Dir: b.queue.Project.State(), Log: slog.New(slog.DiscardHandler), Over: func() string { return "" }, Speed: haste,
 		})
 	}()
-	go func() { served <- b.serve(p.seed) }()
+	go func() { b.serve(p.seed); close(served) }()
 	for i := range n {
 		t := troubles[i%len(troubles)]
 		b.mu.Lock()
@@ -157,8 +157,8 @@ func (b *barracks) inTrouble(p plan, n int) (happened map[string]int, err error)
 		b.lifted = time.Now()
 		wrong := len(b.wrong)
 		b.mu.Unlock()
-		if wrong > 20 {
-			break
+		if wrong > 0 {
+			break // whoever waits for what does not come holds up the rest
 		}
 		if p.verbose {
 			fmt.Println("  over:", t.name)
@@ -166,12 +166,9 @@ func (b *barracks) inTrouble(p plan, n int) (happened map[string]int, err error)
 		b.recovers()
 	}
 	over.Store(true)
-	err = <-served
+	<-served
 	cancel()
-	if rerr := <-ended; err == nil {
-		err = rerr
-	}
-	return happened, err
+	return happened, <-ended
 }
 
 // recovers waits until all that has happened until now was told, and a moment longer.

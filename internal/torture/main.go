@@ -95,7 +95,7 @@ func run(args []string) int {
 	// Nothing of the user's is read or written, and nothing of the session that this may run in is believed.
 	os.Clearenv()
 	for name, value := range map[string]string{
-		"PATH": "/usr/bin:/bin", "HOME": scratch, "VEXILLUM_HOME": filepath.Join(scratch, "state"), "CLAUDE_CODE_SESSION_ATTENDED": "1",
+		"PATH": "/usr/bin:/bin", "HOME": scratch, "TMPDIR": scratch, "VEXILLUM_HOME": filepath.Join(scratch, "state"), "CLAUDE_CODE_SESSION_ATTENDED": "1",
 	} {
 		os.Setenv(name, value)
 	}

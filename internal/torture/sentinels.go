@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -126,7 +125,7 @@ func sentinels(p plan, scratch string, out io.Writer) bool {
 			defer b.end()
 			if err == nil {
 				b.enough = a.enough
-				err = b.underFire(a, p.seed+uint64(i))
+				b.underFire(a, p.seed+uint64(i))
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -155,9 +154,9 @@ func sentinels(p plan, scratch string, out io.Writer) bool {
 }
 
 // underFire has the soldiers serve while their sentinel is killed, and its next one too.
-func (b *barracks) underFire(a *assassin, seed uint64) error {
-	served := make(chan error, 1)
-	go func() { served <- b.serve(seed) }()
+func (b *barracks) underFire(a *assassin, seed uint64) {
+	served := make(chan bool)
+	go func() { b.serve(seed); close(served) }()
 	rnd := rand.New(rand.NewPCG(seed, 2000))
 	for n := 1; ; n++ {
 		o := order{Task: asSentinel, After: longestLife}
@@ -170,8 +169,8 @@ func (b *barracks) underFire(a *assassin, seed uint64) error {
 			b.complain("sentinel: status %d %s %.1000s", e.Status, e.Trouble, e.Stderr)
 		}
 		select {
-		case err := <-served:
-			return err
+		case <-served:
+			return
 		default:
 			a.note(o, e)
 		}
@@ -179,7 +178,7 @@ func (b *barracks) underFire(a *assassin, seed uint64) error {
 }
 
 // serve has all soldiers serve until it has been enough, and the commander listen.
-func (b *barracks) serve(seed uint64) error {
+func (b *barracks) serve(seed uint64) {
 	var work, others sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
 	others.Go(func() {
@@ -188,9 +187,12 @@ func (b *barracks) serve(seed uint64) error {
 			time.Sleep(10 * time.Millisecond)
 		}
 	})
-	errs := make([]error, len(b.soldiers))
 	for i, s := range b.soldiers {
-		work.Go(func() { errs[i] = s.serve(rand.New(rand.NewPCG(seed, uint64(i)))) })
+		work.Go(func() {
+			if err := s.serve(rand.New(rand.NewPCG(seed, uint64(i)))); err != nil {
+				b.complain("%v", err)
+			}
+		})
 	}
 	work.Wait()
 	cancel()
@@ -198,5 +200,4 @@ func (b *barracks) serve(seed uint64) error {
 	// What is told too much may come late.
 	time.Sleep(quick(20 * time.Second))
 	drain(b.queue, b.hear, b.complain)
-	return errors.Join(errs...)
 }
