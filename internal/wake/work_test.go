@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vx/internal/state"
 )
 
 // work gives a project a task and a report.
@@ -48,7 +50,7 @@ func TestACampIsNeverRemovedOrMovedWithItsProject(t *testing.T) {
 	if err := q.Forget(t.Context(), true); !errors.As(err, &r) || !strings.Contains(r.Why, "camps") {
 		t.Errorf("forced: %v", err)
 	}
-	if !strings.Contains(r.Hint(), "move the repository back to "+q.Project.Root) {
+	if !strings.Contains(r.Hint(), "move the repository back to "+state.Quote(q.Project.Root)) {
 		t.Errorf("the project is gone, and the hint is %q", r.Hint())
 	}
 	here := inhabited(q.Project.State().Project(t.TempDir()), 1)
