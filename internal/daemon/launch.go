@@ -61,8 +61,10 @@ func launchSentinel(dir *state.Dir, log *os.File) error {
 	}
 	// Each descriptor is 0 to 3 already, so that none must be copied out of another's way; stderr is the log, for what a
 	// crash has to say.
-	_, err = spawn(path, environment(dir, string(build)), 0, 1, log.Fd(), handed)
-	return err
+	if _, err = spawn(path, environment(dir, string(build)), 0, 1, log.Fd(), handed); err != nil {
+		return err
+	}
+	return unix.Close(handed) // however long this process takes to end, it is no second one that holds the lock
 }
 
 // closeOnExec keeps all descriptors but the first three from whatever is started without naming them.
