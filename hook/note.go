@@ -23,9 +23,6 @@ type note struct {
 	signals                          signals
 }
 
-// maxNote fits into a pipe whole.
-const maxNote = 16 << 10
-
 // IsNote reports whether an argument of `vx sentinel await` is the descriptor of a note; see Resume.
 func IsNote(arg string) bool {
 	fd, err := strconv.Atoi(arg)

@@ -22,6 +22,9 @@ import (
 	"vx/internal/wake"
 )
 
+// maxNote fits into a pipe whole.
+const maxNote = 16 << 10
+
 // forRest are the variables that a program at rest is started with. The runtime is to be one that a wait costs little,
 // and, should it not get on its feet, one that aborts: a fatal error would end with 2.
 var forRest = []string{"GOMAXPROCS=1", "GOGC=off", "GOTRACEBACK=crash"}
