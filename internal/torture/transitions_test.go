@@ -46,6 +46,7 @@ func TestTheTurnsAreComparedWithWhatWasTold(t *testing.T) {
 }
 
 func TestEachStepOfATurnIsKilledAtAndNothingIsLost(t *testing.T) {
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // not a second more for each of hundreds of processes under the race detector
 	openState(t)
 	turns := &turns{
 		plan: plan{seed: 1}, random: 5, each: 1, deadline: time.Now().Add(killTime),
