@@ -45,10 +45,11 @@ type await struct {
 	signals signals
 	restAt  time.Time // not before; see rest
 
-	pending bool      // something may wait that was not claimed yet
-	retry   time.Time // after a failure, not before
-	settled time.Time
-	said    map[string]string // the last complaint about each thing
+	pending  bool      // something may wait that was not claimed yet
+	retry    time.Time // after a failure, not before
+	settled  time.Time
+	failures int               // turns in a row, at the last look; see recovering
+	said     map[string]string // the last complaint about each thing
 }
 
 // run registers, waits, delivers, and takes the registration back. Its result is the exit status.
@@ -214,7 +215,7 @@ func (a *await) hindered() bool {
 	}
 	p, err := readPace(a.project, a.client)
 	a.complain("pace", err)
-	return p.rest(a.clock()) > 0
+	return p.rest(a.clock()) > 0 || a.recovering() > 0
 }
 
 // muted reports whether wakes are to stay in the queue. A choice that cannot be read does not hold up news.

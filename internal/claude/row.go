@@ -13,6 +13,7 @@ type row struct {
 	sidechain  bool // a subagent's
 	summary    bool // written by /compact
 	apiError   bool
+	prompt     bool // a text of its own, not only a tool's result: a turn may begin with it
 	// Where the token stands.
 	inText   bool // in the row's own message, not in a tool's result
 	inQueued bool // in what the client put into its queue
@@ -40,6 +41,7 @@ func (r *rowReader) sawString() {
 		r.row.inPrompt = r.row.inPrompt || r.hit
 	case "message.content":
 		r.row.inText = r.hit && !isLocal(r.prefix)
+		r.row.prompt = !isLocal(r.prefix)
 	case "message.content[].type":
 		r.block.kind = string(r.prefix)
 	case "message.content[].text":
@@ -65,8 +67,9 @@ func (r *rowReader) sawObject() {
 	if string(r.path) != "message.content[]" {
 		return
 	}
-	if r.block.kind == "text" && r.block.hit {
-		r.row.inText = true
+	if r.block.kind == "text" {
+		r.row.inText = r.row.inText || r.block.hit
+		r.row.prompt = true
 	}
 	r.block.kind, r.block.hit = "", false
 }
