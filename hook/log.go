@@ -5,8 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
+	"vx/internal/atomicfile"
 	"vx/internal/lock"
 	"vx/internal/state"
 )
@@ -56,16 +55,12 @@ func openLog() (*os.File, error) {
 func openLogIn(dir string) (*os.File, error) {
 	path := filepath.Join(dir, logName)
 	for {
-		// A FIFO or a link in the log's place must neither hang the hook nor lead it elsewhere.
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+		f, err := atomicfile.OpenLog(path)
 		if err != nil {
 			return nil, err
 		}
 		fi, err := f.Stat()
-		switch {
-		case err == nil && !fi.Mode().IsRegular():
-			err = errors.New(path + " is not a regular file")
-		case err == nil && fi.Size() < maxLog, err == nil && !rotate(path):
+		if err == nil && (fi.Size() < maxLog || !rotate(path)) {
 			return f, nil
 		}
 		f.Close()

@@ -1,6 +1,8 @@
 // Package atomicfile writes files so that a reader, or a crash at any moment, finds either the old content or the new,
 // never a mixture and never an empty file. The new content is written beside the old, synced, and renamed over it. A
 // crash leaves at most a temporary file (a dot, the name, a random number) beside the target.
+//
+// And it opens files of ours in directories where others may have put something else in their place.
 package atomicfile
 
 import (

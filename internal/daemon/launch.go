@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vx/internal/atomicfile"
 	"vx/internal/state"
 )
 
@@ -27,7 +28,7 @@ func Launch() int {
 		return 1 // nobody is there to be told but whoever counts the starts
 	}
 	unix.Umask(0o077)
-	log, err := openLog(dir.Join(LogName))
+	log, err := atomicfile.OpenLog(dir.Join(LogName))
 	if err != nil {
 		return 1
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	"gopkg.in/natefinch/lumberjack.v2"
 
+	"vx/internal/atomicfile"
 	"vx/internal/state"
 )
 
@@ -37,7 +38,7 @@ type Log struct {
 // OpenLog opens the log, for the one who holds the lock.
 func OpenLog(dir *state.Dir) (*Log, error) {
 	path := dir.Join(LogName)
-	f, err := openLog(path)
+	f, err := atomicfile.OpenLog(path)
 	if err != nil {
 		return nil, fmt.Errorf("sentinel log: %w", err)
 	}
@@ -48,26 +49,6 @@ func OpenLog(dir *state.Dir) (*Log, error) {
 		return nil, fmt.Errorf("sentinel log: %w", err)
 	}
 	return l, nil
-}
-
-// openLog makes the file, for its user alone. A FIFO or a link in its place must neither hang the sentinel nor lead it
-// elsewhere.
-func openLog(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	fi, err := f.Stat()
-	switch {
-	case err == nil && !fi.Mode().IsRegular():
-		err = errors.New(path + " is not a regular file")
-	case err == nil && fi.Mode().Perm() != 0o600:
-		err = f.Chmod(0o600)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }
 
 // removing is how long after the log the rest of the state directory may go, if it is to go.
@@ -116,7 +97,7 @@ func (l *Log) writeGone(p []byte) (int, error) {
 // reopen follows the log's name to a new file. What rotates does not open it for appending, so that what stderr adds
 // would be overwritten: it is made here and opened anew.
 func (l *Log) reopen() error {
-	f, err := openLog(l.path)
+	f, err := atomicfile.OpenLog(l.path)
 	if err == nil {
 		defer f.Close()
 		if l.stderr {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"vx/internal/atomicfile"
 )
 
 func TestTheLogIsRotatedAndForItsUserAlone(t *testing.T) {
@@ -51,7 +53,7 @@ func (w world) logs() []string {
 
 func TestStderrFollowsTheLog(t *testing.T) {
 	w := newWorld(t)
-	f, err := openLog(w.dir.Join(LogName))
+	f, err := atomicfile.OpenLog(w.dir.Join(LogName))
 	w.must(err)
 	saved, err := unix.Dup(2)
 	w.must(err)

@@ -5,16 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"vx/internal/atomicfile"
 	"vx/internal/wake"
 )
 
@@ -128,7 +125,7 @@ var errHalf = errors.New("not whole yet")
 // read reads a message. A file that was made by hand may leave out all but its text: its name is its id then, and the file
 // that it is about the session.
 func read(dir, name string) (Message, error) {
-	data, info, err := readFile(filepath.Join(dir, name))
+	data, info, err := atomicfile.ReadPlain(filepath.Join(dir, name), maxBytes)
 	if err != nil {
 		return Message{}, err
 	}
@@ -154,24 +151,4 @@ func read(dir, name string) (Message, error) {
 		m.Posted = info.ModTime()
 	}
 	return m, nil
-}
-
-// readFile reads a regular file of bounded size; a FIFO or a link that was dropped in is an error, not a trap.
-func readFile(path string) ([]byte, fs.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case !info.Mode().IsRegular():
-		return nil, nil, errors.New("not a regular file")
-	case info.Size() > maxBytes:
-		return nil, nil, fmt.Errorf("%d bytes, more than %d", info.Size(), maxBytes)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
-	return data, info, err
 }

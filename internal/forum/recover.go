@@ -87,7 +87,7 @@ func (b *Inbox) named(a *wake.Aside) (bool, error) {
 // when it was written, that.
 func (b *Inbox) adopt(ctx context.Context, m Message) error {
 	path := b.join(m.name)
-	old, _, err := readFile(path)
+	old, _, err := atomicfile.ReadPlain(path, maxBytes)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"vx/internal/atomicfile"
 )
 
 const (
@@ -50,7 +52,7 @@ func (s *Store) List() ([]Task, []error) {
 	if fi.ModTime().Equal(s.seen.mtime) && s.seen.at.Sub(fi.ModTime()) > coarse && since >= 0 && since < lookAgain {
 		return s.seen.tasks, s.seen.bad
 	}
-	names, err := readNames(s.dir())
+	names, err := atomicfile.Names(s.dir())
 	if err != nil {
 		return nil, []error{fmt.Errorf("tasks: %w", err)}
 	}

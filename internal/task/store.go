@@ -7,13 +7,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"vx/internal/atomicfile"
@@ -147,7 +145,7 @@ func (s *Store) find(prefix string) (string, error) {
 	if isID(prefix) {
 		return prefix, nil
 	}
-	names, err := readNames(s.dir())
+	names, err := atomicfile.Names(s.dir())
 	if err != nil {
 		return "", fmt.Errorf("tasks: %w", err)
 	}
@@ -298,7 +296,7 @@ func (s *Store) read(id string) (Task, []byte, error) {
 	if !isID(id) {
 		return Task{}, nil, &NotFound{id}
 	}
-	data, err := readFile(s.path(id))
+	data, _, err := atomicfile.ReadPlain(s.path(id), maxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Task{}, nil, &NotFound{id}
 	}
@@ -310,37 +308,6 @@ func (s *Store) read(id string) (Task, []byte, error) {
 		return Task{}, nil, fmt.Errorf("task %s: %w", id, err)
 	}
 	return t, data, nil
-}
-
-// readFile reads a regular file of bounded size; a FIFO or a link that was put there is an error, not a trap.
-func readFile(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !fi.Mode().IsRegular():
-		return nil, errors.New("not a regular file")
-	case fi.Size() > maxSize:
-		return nil, fmt.Errorf("%d bytes, more than %d", fi.Size(), maxSize)
-	}
-	return io.ReadAll(io.LimitReader(f, maxSize+1))
-}
-
-func readNames(dir string) ([]string, error) {
-	f, err := os.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.Readdirnames(-1)
 }
 
 // isID reports whether a string is a whole id, and so safe in a path.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vx/internal/atomicfile"
 	"vx/internal/lock"
 	"vx/internal/state"
 	"vx/internal/wake"
@@ -348,7 +349,7 @@ func TestOneBadFileIsSaidAndStopsNobody(t *testing.T) {
 func settle(t *testing.T, s *Store) {
 	t.Helper()
 	old := time.Now().Add(-time.Minute)
-	names, err := readNames(s.dir())
+	names, err := atomicfile.Names(s.dir())
 	for _, name := range names {
 		err = errors.Join(err, os.Chtimes(filepath.Join(s.dir(), name), old, old))
 	}

@@ -67,7 +67,7 @@ func (a *Aside) Names(key, id string) bool { return a.name == asideName(key, id)
 
 // Asides are the wakes that a crash left beside the queue, or that are on their way into it now.
 func (q *Queue) Asides() ([]*Aside, error) {
-	names, err := readNames(q.join(".aside"))
+	names, err := atomicfile.Names(q.join(".aside"))
 	if err != nil {
 		return nil, fmt.Errorf("asides: %w", err)
 	}

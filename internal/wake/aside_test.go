@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vx/internal/atomicfile"
 )
 
 const taskID = "0123456789abcdef"
@@ -137,7 +139,7 @@ func TestAFailureWhileEnteringLosesNothingAndTellsNothingTwice(t *testing.T) {
 				if len(l.Waiting) != 1 || l.Waiting[0].OldStatus != "pending" || l.Waiting[0].NewStatus != "done" || len(asides(t, q)) != 0 {
 					t.Errorf("waiting %+v", l.Waiting)
 				}
-				if left, err := readNames(q.join(".aside")); len(left) != 0 || err != nil {
+				if left, err := atomicfile.Names(q.join(".aside")); len(left) != 0 || err != nil {
 					t.Errorf("left %v, %v", left, err)
 				}
 			})

@@ -455,7 +455,7 @@ func (q *Queue) restore(path, name string) error {
 // removeDelivery removes a delivery that holds no wakes any more. Its note goes last but for the owner, so that a crash
 // on the way leaves something that still can be judged.
 func removeDelivery(dir string) error {
-	names, _ := readNames(dir)
+	names, _ := atomicfile.Names(dir)
 	for _, name := range names {
 		if strings.HasPrefix(name, ".to-") {
 			os.Remove(filepath.Join(dir, name)) // a note that a crash left half written

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"vx/internal/atomicfile"
 	"vx/internal/awaiter"
 	"vx/internal/state"
 )
@@ -86,7 +87,7 @@ func (c *collector) awaiters(d *state.Dir) {
 // graves finishes what a crash left of a project's removal, unless there is something in it: then a person is to see to
 // it. A name with a dot is no project's.
 func (c *collector) graves(dir string) {
-	names, err := readNames(dir)
+	names, err := atomicfile.Names(dir)
 	c.fail(err)
 	for _, name := range names {
 		if !strings.HasPrefix(name, ".") {
@@ -133,7 +134,7 @@ func (c *collector) queue(q *Queue) {
 		c.file(b.Path, "a quarantined wake", c.older)
 	}
 	c.file(q.historyFile()+".1", "a rotated history", c.older)
-	old, err := readNames(q.Project.Join(oldMessages))
+	old, err := atomicfile.Names(q.Project.Join(oldMessages))
 	c.fail(err)
 	for _, name := range old {
 		c.file(q.Project.Join(oldMessages, name), "an acknowledged message", c.older)
@@ -146,7 +147,7 @@ func (c *collector) queue(q *Queue) {
 
 // interrupted removes the entries of a directory that are meant, if nobody is at them any more.
 func (c *collector) interrupted(dir string, meant func(name string) bool) {
-	names, err := readNames(dir)
+	names, err := atomicfile.Names(dir)
 	c.fail(err)
 	for _, name := range names {
 		if meant(name) {

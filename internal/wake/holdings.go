@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"vx/internal/atomicfile"
 	"vx/internal/awaiter"
 	"vx/internal/state"
 )
@@ -166,7 +167,7 @@ func (q *Queue) quiet() error {
 		return &Refusal{p.Root, fmt.Sprintf("an await of this project is live (pid %d)", live[0].Process.PID), "end the session that it serves, then try again"}
 	}
 	for _, stage := range []string{".claimed", ".emitted"} {
-		tokens, err := readNames(q.join(stage))
+		tokens, err := atomicfile.Names(q.join(stage))
 		if err != nil {
 			return fmt.Errorf("project %s: %w", p.Root, err)
 		}

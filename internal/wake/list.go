@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"vx/internal/atomicfile"
 	"vx/internal/lock"
 )
 
@@ -80,7 +81,7 @@ func (q *Queue) List(limit int) (Listing, error) {
 
 func (q *Queue) inFlight(stage string) ([]InFlight, error) {
 	all := []InFlight{}
-	tokens, err := readNames(q.join(stage))
+	tokens, err := atomicfile.Names(q.join(stage))
 	if err != nil {
 		return all, err
 	}

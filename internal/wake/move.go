@@ -44,7 +44,7 @@ func Move(ctx context.Context, old *state.Project, root string) (Moved, error) {
 	if l != nil {
 		defer l.Unlock()
 	}
-	if names, err := readNames(old.Join("camps")); len(names) > 0 || err != nil {
+	if names, err := atomicfile.Names(old.Join("camps")); len(names) > 0 || err != nil {
 		// Git knows a worktree by its path, and so does whoever works in it.
 		return m, errors.Join(err, inhabited(old, len(names)))
 	}
@@ -159,7 +159,7 @@ func (q *Queue) mergeable(from *Queue) (rest []string, err error) {
 // takeDeliveries takes over deliveries that have not ended; whoever settles next judges them.
 func (q *Queue) takeDeliveries(from *Queue) error {
 	for _, stage := range []string{".claimed", ".emitted"} {
-		tokens, err := readNames(from.join(stage))
+		tokens, err := atomicfile.Names(from.join(stage))
 		if err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (q *Queue) takeDeliveries(from *Queue) error {
 // takeWakes takes over what waits, folding it into what waits here, and what lies in .bad and .aside. Both locks are held.
 func (q *Queue) takeWakes(from *Queue) (n int, err error) {
 	for _, box := range boxes {
-		names, err := readNames(from.join(box))
+		names, err := atomicfile.Names(from.join(box))
 		if err != nil {
 			return n, err
 		}
@@ -197,7 +197,7 @@ func (q *Queue) takeWakes(from *Queue) (n int, err error) {
 		}
 	}
 	for _, kept := range []string{".bad", ".aside"} {
-		names, nerr := readNames(from.join(kept))
+		names, nerr := atomicfile.Names(from.join(kept))
 		if err = errors.Join(err, nerr); len(names) > 0 && !exists(q.join(kept)) {
 			err = errors.Join(err, os.Mkdir(q.join(kept), 0o700))
 		}

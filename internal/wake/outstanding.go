@@ -4,6 +4,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"vx/internal/atomicfile"
 )
 
 // Outstanding tells at the price of two stats whether a queue may hold deliveries that have not ended, so that an await
@@ -39,7 +41,7 @@ func (s *stage) look(now time.Time) bool {
 	if mtime.Equal(s.last.mtime) && s.last.at.Sub(mtime) > coarse && since >= 0 && since < lookAgain {
 		return false
 	}
-	names, err := readNames(s.dir)
+	names, err := atomicfile.Names(s.dir)
 	if err == nil && len(names) == 0 {
 		s.last = look{mtime, now}
 		return false

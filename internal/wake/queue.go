@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -310,25 +309,10 @@ var errBad = errors.New("not a wake")
 
 // readFile reads a regular file of at most maxSize bytes; a FIFO or a link that was dropped in is errBad, not a trap.
 func readFile(path string) ([]byte, fs.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
-	if errors.Is(err, syscall.ELOOP) || errors.Is(err, fs.ErrPermission) {
-		return nil, nil, fmt.Errorf("%w: %w", errBad, err)
+	data, info, err := atomicfile.ReadPlain(path, maxSize)
+	if _, unfit := errors.AsType[*atomicfile.Unfit](err); unfit || errors.Is(err, syscall.ELOOP) || errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w: %w", errBad, err)
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	switch {
-	case !info.Mode().IsRegular():
-		return nil, info, fmt.Errorf("%w: not a regular file", errBad)
-	case info.Size() > maxSize:
-		return nil, info, fmt.Errorf("%w: %d bytes, more than %d", errBad, info.Size(), maxSize)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	return data, info, err
 }
 

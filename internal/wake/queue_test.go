@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vx/internal/atomicfile"
 	"vx/internal/lock"
 	"vx/internal/state"
 )
@@ -255,7 +256,7 @@ func TestAPutFailsWholeAtEveryStep(t *testing.T) {
 			}
 			q.Before = nil
 			want(t, "what waits", titles(list(t, q).Waiting), []string{"old"})
-			if left, _ := readNames(q.join(".tmp")); len(left) > 0 {
+			if left, _ := atomicfile.Names(q.join(".tmp")); len(left) > 0 {
 				t.Errorf("left in .tmp: %q", left)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"vx/internal/atomicfile"
 	"vx/internal/awaiter"
 	"vx/internal/claude"
 	"vx/internal/lock"
@@ -26,7 +27,7 @@ func (q *Queue) Settle(ctx context.Context) error {
 	defer cancel()
 	var errs []error
 	for _, stage := range []string{".claimed", ".emitted"} {
-		tokens, err := readNames(q.join(stage))
+		tokens, err := atomicfile.Names(q.join(stage))
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -328,18 +329,6 @@ func (d *Delivery) giveBackOne(it item, event, why string, again func(*Wake) boo
 	e.Why = why
 	d.q.record(e)
 	return nil
-}
-
-func readNames(dir string) ([]string, error) {
-	f, err := os.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.Readdirnames(-1)
 }
 
 // noLocks reports whether a file system has no locks, as against a lock that is held.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"vx/internal/atomicfile"
 )
 
 // prepare is a queue of its own process, as far as the disk can tell, with a prepared delivery.
@@ -19,7 +21,7 @@ func prepare(t *testing.T, q *Queue) *Queue {
 
 func temps(t *testing.T, q *Queue) []string {
 	t.Helper()
-	names, err := readNames(q.join(".tmp"))
+	names, err := atomicfile.Names(q.join(".tmp"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"vx/internal/atomicfile"
 )
 
 // workParts are the entries of a project's directory that hold tasks, what soldiers work in and leave behind, and the
@@ -17,7 +19,7 @@ const oldMessages = "forum-inbox/acknowledged"
 // a message whose name is taken gets another, which is its id then.
 func (q *Queue) takeWork(from *Queue) error {
 	for _, part := range append([]string{oldMessages}, workParts()...) {
-		names, err := readNames(from.Project.Join(part))
+		names, err := atomicfile.Names(from.Project.Join(part))
 		if err == nil && len(names) > 0 {
 			err = os.MkdirAll(q.Project.Join(part), 0o700)
 		}
