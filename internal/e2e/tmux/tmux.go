@@ -122,10 +122,18 @@ func (p *Pane) clean() {
 	}
 }
 
+// end ends a process and waits until it is gone.
 func end(id proc.ID) {
-	if h, err := proc.Open(id); err == nil {
-		defer h.Close()
-		h.Signal(int(syscall.SIGKILL)) // it has ended by itself where this fails
+	h, err := proc.Open(id)
+	if err != nil {
+		return
+	}
+	defer h.Close()
+	if h.Signal(int(syscall.SIGKILL)) != nil {
+		return // it has ended by itself
+	}
+	for deadline := time.Now().Add(patience); id.Status() != proc.Gone && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
@@ -169,7 +177,7 @@ func (p *Pane) Signal(sig syscall.Signal) {
 func (p *Pane) Kill() {
 	p.t.Helper()
 	p.Signal(syscall.SIGKILL)
-	p.WaitEnd()
+	p.waitGone()
 }
 
 // HangUp closes the terminal under the program, as closing a window does, and waits until the program is gone.
@@ -178,11 +186,18 @@ func (p *Pane) HangUp() {
 	if _, err := p.tmux("kill-pane", "-t", p.id); err != nil {
 		p.t.Fatalf("tmux kill-pane: %v", err)
 	}
-	p.WaitEnd()
+	p.waitGone()
 }
 
-// WaitEnd waits until the program has ended.
-func (p *Pane) WaitEnd() {
+// WaitEnd waits until the program has ended by itself and returns its exit status.
+func (p *Pane) WaitEnd() int {
+	p.t.Helper()
+	var status int
+	p.wait("the program's end", func() (ended bool) { status, ended = p.Status(); return ended })
+	return status
+}
+
+func (p *Pane) waitGone() {
 	p.t.Helper()
 	p.wait("the program's end", func() bool { return !p.Alive() })
 }

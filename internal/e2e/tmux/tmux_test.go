@@ -33,10 +33,8 @@ func TestAProgramIsTypedToAndRead(t *testing.T) {
 		t.Fatal("the program has ended, they say")
 	}
 	p.Say("leave")
-	p.WaitEnd()
-	p.WaitScreen(t, "Pane is dead")
-	if status, ended := p.Status(); !ended || status != 3 {
-		t.Errorf("exit status %d (ended: %v), want 3", status, ended)
+	if status := p.WaitEnd(); status != 3 {
+		t.Errorf("exit status %d, want 3", status)
 	}
 	if s := p.Screen(); !strings.Contains(s, "heard --hello") {
 		t.Errorf("the screen went with the program: %q", s)
