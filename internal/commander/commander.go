@@ -1,6 +1,9 @@
-// Package commander finds out who gives an order, so that whoever gave it is woken when it has been carried out: which
-// project the session in a pane of herdr gets its wakes from. It is not for waking anybody, and it keeps nothing, so a
-// crash leaves nothing.
+// Package commander knows who is to be woken: which project the session in a pane of herdr gets its wakes from, and which
+// commanders a project has, those that were registered and those that wait. It wakes nobody.
+//
+// A registration is one file, named after the process, written as a whole under a lock: a crash leaves what was there before
+// or what was to be, and at most a half-written file that nobody reads and the next writer removes. It ends with its
+// process, by pid and start time, and never by its age.
 package commander
 
 import (
@@ -62,20 +65,8 @@ func waiting(dir *state.Dir, here Here) (project string, err error) {
 
 // working is the project that the pane's agent works in, "" if there is no agent or none in a project.
 func working(ctx context.Context, dir *state.Dir, here Here) (string, error) {
-	client := herdr.Client{Socket: here.Socket}
-	agent, err := client.Agent(ctx, here.Pane)
-	if herdr.Code(err) == herdr.AgentNotFound {
-		// A pane that was moved keeps its old id in the environment of what runs in it, and as the name of an agent that
-		// id is nobody's.
-		var pane herdr.Pane
-		if pane, err = client.Current(ctx, here.Pane); err == nil {
-			agent, err = client.Agent(ctx, pane.PaneID)
-		}
-	}
-	switch code := herdr.Code(err); {
-	case code == herdr.AgentNotFound, code == herdr.PaneNotFound:
-		return "", nil
-	case err != nil:
+	agent, err := inPane(ctx, here)
+	if err != nil {
 		return "", fmt.Errorf("commander: %w", err)
 	}
 	// The client itself stays where it was started; the shell that it was started from may not.
@@ -92,6 +83,24 @@ func working(ctx context.Context, dir *state.Dir, here Here) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// inPane is the agent in a pane, the zero one where there is none.
+func inPane(ctx context.Context, here Here) (herdr.Agent, error) {
+	client := herdr.Client{Socket: here.Socket}
+	agent, err := client.Agent(ctx, here.Pane)
+	if herdr.Code(err) == herdr.AgentNotFound {
+		// A pane that was moved keeps its old id in the environment of what runs in it, and as the name of an agent that
+		// id is nobody's.
+		var pane herdr.Pane
+		if pane, err = client.Current(ctx, here.Pane); err == nil {
+			agent, err = client.Agent(ctx, pane.PaneID)
+		}
+	}
+	if code := herdr.Code(err); code == herdr.AgentNotFound || code == herdr.PaneNotFound {
+		return herdr.Agent{}, nil
+	}
+	return agent, err
 }
 
 // sameSocket reports whether two paths lead to the same socket. One that is not known may be any.
