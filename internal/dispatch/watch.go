@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,28 +31,36 @@ type Target struct {
 
 	agent   *herdr.Agent
 	session *claude.Session
+	own     bool // it is the one that asks
 }
 
 // Targets are the agents that can be watched: those in herdr's panes, and the sessions of Claude Code in any terminal that
 // keep a record of what they do. A session in one of the panes is there twice. The one that asks is left out. With an error
 // they are those without herdr's.
 func (d *Desk) Targets(ctx context.Context) ([]Target, error) {
+	all, err := d.running(ctx)
+	return slices.DeleteFunc(all, func(x Target) bool { return x.own }), err
+}
+
+// running are all agents, the one that asks among them.
+func (d *Desk) running(ctx context.Context) ([]Target, error) {
 	all := []Target{}
 	agents, c, err := d.agents(ctx)
 	tasks := d.everybodys()
 	for _, a := range agents {
-		if a.Kind == "" || a.PaneID == d.Getenv("HERDR_PANE_ID") && sameFile(d.Getenv("HERDR_SOCKET_PATH"), c.Socket) {
+		if a.Kind == "" {
 			continue
 		}
 		t := Target{Target: a.PaneID, Agent: a.Kind, Name: a.Name, Status: string(a.Status), Dir: cmp.Or(a.ForegroundCWD, a.CWD), agent: &a}
+		t.own = a.PaneID == d.Getenv("HERDR_PANE_ID") && sameFile(d.Getenv("HERDR_SOCKET_PATH"), c.Socket)
 		t.Task = watchedAs(tasks, t)
 		all = append(all, t)
 	}
 	for _, s := range claude.Sessions() {
-		if s.Status == "" || own(s) {
-			continue // it has nobody who waits for it, or it keeps to itself what it does
+		if s.Status == "" {
+			continue // it keeps to itself what it does
 		}
-		t := Target{Target: strconv.Itoa(s.Process.PID), Agent: "claude", Name: s.Name, Session: s.SessionID, Status: s.Status, Dir: s.Dir, session: &s}
+		t := Target{Target: strconv.Itoa(s.Process.PID), Agent: "claude", Name: s.Name, Session: s.SessionID, Status: s.Status, Dir: s.Dir, session: &s, own: own(s)}
 		t.Task = watchedAs(tasks, t)
 		all = append(all, t)
 	}
@@ -166,7 +175,7 @@ func (d *Desk) silence(t task.Task, r *Result) {
 // target is the agent that is meant: by its pane, its name, its process, its session.
 func (d *Desk) target(ctx context.Context, target string) (Target, error) {
 	refuse := func(why, fix string) (Target, error) { return Target{}, &Refusal{"watch", why, fix} }
-	all, err := d.Targets(ctx)
+	all, err := d.running(ctx)
 	var found []Target
 	for _, x := range all {
 		if x.Target == target || x.Name == target || x.Session == target || len(target) >= 8 && strings.HasPrefix(x.Session, target) {
@@ -184,6 +193,8 @@ func (d *Desk) target(ctx context.Context, target string) (Target, error) {
 		return refuse(fmt.Sprintf("no agent and no session goes by %q", target), "vx watch lists those that can be watched")
 	case len(found) > 1:
 		return refuse(fmt.Sprintf("%q may be %s or %s", target, found[0].Target, found[1].Target), "vx watch "+found[0].Target)
+	case found[0].own:
+		return refuse(target+" is the session that asks", "none is woken by its own end: run vx watch in the session that is to be woken")
 	case found[0].Task != "":
 		return refuse(target+" is watched already, as task "+Short(found[0].Task), "vx status --all shows it with its project")
 	}

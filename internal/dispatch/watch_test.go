@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,10 +179,27 @@ func TestATargetThatIsNotThereOrMayBeTwoIsRefused(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.Watch(t.Context(), "nobody", "", "")
 	w.refused(err, `goes by "nobody"`, "vx watch")
-	_, err = w.Watch(t.Context(), w.commander.ID, "", "")
-	w.refused(err, "no agent")
 	w.session("8a6d1111-2222", "twin", w.repo, "busy")
 	w.session("8a6d1111-3333", "twin", w.repo, "busy")
 	_, err = w.Watch(t.Context(), "twin", "", "")
 	w.refused(err, "may be")
+}
+
+func TestASessionThatWouldWatchItselfIsToldSo(t *testing.T) {
+	w := newWorld(t)
+	parent, err := proc.Find(os.Getppid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.record(parent, "8a6d1111-6666", "the commander", w.repo, "busy")
+	for _, target := range []string{w.commander.ID, fmt.Sprint(parent.PID), "the commander", "8a6d1111"} {
+		_, err := w.Watch(t.Context(), target, "", "")
+		w.refused(err, "watch: "+target+" is the session that asks", "none is woken by its own end: run vx watch in the session that is to be woken")
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q is more than a line", err)
+		}
+	}
+	if left, _ := w.tasks().List(); len(left) > 0 {
+		t.Errorf("there is a task: %+v", left)
+	}
 }
