@@ -174,7 +174,7 @@ func awaitLine(r awaiter.Record) string {
 func (w *statusPrinter) tasks(r status.Report) {
 	name := "tasks"
 	for _, t := range r.Tasks {
-		w.row(name, "%-8s  %-11s  %4s  %s", dispatch.Short(t.ID), printable(string(t.Status)), age(time.Since(t.Since)), short(printable(t.Title), 60))
+		w.row(name, "%-8s  %-11s  %4s  %s", dispatch.Short(t.ID), printable(string(t.Status)), age(t.Since, time.Now()), short(printable(t.Title), 60))
 		name = ""
 		if t.Waits != "" && t.Status != task.Running || strings.HasPrefix(t.Waits, "you") {
 			w.row("", "          waits for %s", short(printable(t.Waits), 100))
@@ -185,9 +185,12 @@ func (w *statusPrinter) tasks(r status.Report) {
 	}
 }
 
-// age is a duration in its largest unit.
-func age(d time.Duration) string {
+// age is the time since then in its largest unit, "?" where it is not known since when.
+func age(since, now time.Time) string {
+	d := now.Sub(since)
 	switch {
+	case since.IsZero():
+		return "?"
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
 	case d < time.Hour:

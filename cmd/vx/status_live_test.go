@@ -50,11 +50,15 @@ func TestTheLiveViewStaysWithinTheTerminalAndLeavesItsCursor(t *testing.T) {
 }
 
 func TestAgesAreInTheLargestUnit(t *testing.T) {
+	now := time.Now()
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m", 90 * time.Minute: "1h", 47 * time.Hour: "47h", 50 * time.Hour: "2d",
 	} {
-		if got := age(d); got != want {
+		if got := age(now.Add(-d), now); got != want {
 			t.Errorf("%v is %s, want %s", d, got, want)
 		}
+	}
+	if got := age(time.Time{}, now); got != "?" {
+		t.Errorf("since nobody knows when is %s", got)
 	}
 }

@@ -81,6 +81,9 @@ func short(s string, n int) string {
 
 // clock is a moment in local time, with the day unless it is today.
 func clock(t time.Time) string {
+	if t.IsZero() {
+		return "?"
+	}
 	t = t.Local()
 	if t.Format(time.DateOnly) == time.Now().Format(time.DateOnly) {
 		return t.Format("15:04:05")

@@ -15,7 +15,7 @@ type Task struct {
 	Kind   task.Kind   `json:"kind"`
 	Title  string      `json:"title"`
 	Status task.Status `json:"status"`
-	Since  time.Time   `json:"since"` // of a running one: when it was last told something
+	Since  time.Time   `json:"since,omitzero"` // of a running one: when it was last told something; zero where that is not known
 	Waits  string      `json:"waits_for,omitempty"`
 	Agent  string      `json:"agent,omitempty"`
 	Pane   string      `json:"pane,omitempty"`
