@@ -17,7 +17,10 @@ const maxAnswer = 1 << 20
 
 // Answer is what the model said at the end of the session's last turn, from its transcript: what it wrote before a tool is
 // none of it. It is "" where that is not known, and for a turn that a person, or an error, has cut off.
-func (s Session) Answer() string {
+func (s Session) Answer() string { return s.transcript(answerIn) }
+
+// transcript is what find makes of the rows of the session's transcript, "" where there is none.
+func (s Session) transcript(find func([]said) string) string {
 	if s.SessionID == "" || !filepath.IsLocal(s.SessionID) {
 		return ""
 	}
@@ -29,7 +32,11 @@ func (s Session) Answer() string {
 			continue
 		}
 		for _, folder := range folders {
-			if text := answerAt(filepath.Join(projects, folder.Name(), s.SessionID+".jsonl")); text != "" {
+			data, err := readEnd(filepath.Join(projects, folder.Name(), s.SessionID+".jsonl"), maxAnswer)
+			if err != nil {
+				continue
+			}
+			if text := find(conversation(data)); text != "" {
 				return text
 			}
 		}
@@ -49,33 +56,67 @@ func configDirs(id proc.ID) []string {
 	return dirs
 }
 
-// answerAt reads the transcript from its end: the texts of the model's rows behind the last row of anybody else.
-func answerAt(path string) string {
-	data, err := readEnd(path, maxAnswer)
-	if err != nil {
-		return ""
+// said is a row of a transcript: what somebody said, or a result that a tool had.
+type said struct {
+	Type      string
+	UUID      string
+	Parent    string `json:"parentUuid"` // what it was said to
+	Sidechain bool   `json:"isSidechain"`
+	Error     bool   `json:"isApiErrorMessage"`
+	Message   struct {
+		ID      string
+		Content json.RawMessage
 	}
-	var said []string
-	for line := range backwards(data) {
-		var r struct {
-			Type      string
-			Sidechain bool `json:"isSidechain"`
-			Error     bool `json:"isApiErrorMessage"`
-			Message   struct{ Content json.RawMessage }
+}
+
+// conversation are the rows in the order in which things were said. The file's is another one at the beginning: 2.1.197
+// may write the first answer before the prompt that it answers.
+func conversation(data []byte) []said {
+	var rows []said
+	known := map[string]bool{}
+	for line := range bytes.SplitSeq(data, []byte("\n")) {
+		var r said
+		if json.Unmarshal(line, &r) == nil && !r.Sidechain {
+			rows = append(rows, r)
+			known[r.UUID] = true
 		}
-		if json.Unmarshal(line, &r) != nil || r.Sidechain {
+	}
+	ordered := make([]said, 0, len(rows))
+	early := map[string][]said{} // by what they were said to, which comes later
+	var add func(said)
+	add = func(r said) {
+		ordered = append(ordered, r)
+		delete(known, r.UUID)
+		answers := early[r.UUID]
+		delete(early, r.UUID)
+		for _, a := range answers {
+			add(a)
+		}
+	}
+	for _, r := range rows {
+		if r.Parent != "" && known[r.Parent] && r.Parent != r.UUID {
+			early[r.Parent] = append(early[r.Parent], r)
 			continue
 		}
+		add(r)
+	}
+	return ordered
+}
+
+// answerIn goes back from the end: the texts of the model's rows behind the last row of anybody else.
+func answerIn(rows []said) string {
+	var texts []string
+	for _, r := range slices.Backward(rows) {
 		text := textOf(r.Message.Content)
 		switch {
 		case r.Type == "user" && isLocal([]byte(text)):
 		case r.Type == "assistant" && r.Error:
 			return ""
 		case r.Type == "assistant" && text != "":
-			said = append(said, text)
+			texts = append(texts, text)
 		case r.Type == "user":
-			slices.Reverse(said)
-			return strings.Join(said, "\n\n")
+			slices.Reverse(texts)
+			return strings.Join(texts, "\n\n")
 		}
 	}
 	return "" // where the turn begins is out of sight
@@ -98,20 +139,6 @@ func textOf(content json.RawMessage) string {
 		}
 	}
 	return strings.Join(texts, "\n\n")
-}
-
-// backwards are the whole lines of data, the last one first.
-func backwards(data []byte) func(func([]byte) bool) {
-	return func(yield func([]byte) bool) {
-		for len(data) > 0 {
-			data = bytes.TrimRight(data, "\n")
-			at := bytes.LastIndexByte(data, '\n')
-			if !yield(data[at+1:]) {
-				return
-			}
-			data = data[:at+1]
-		}
-	}
 }
 
 // readEnd reads the last bytes of a regular file.

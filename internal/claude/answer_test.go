@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,11 @@ const (
 	local     = `{"type":"user","message":{"content":"<local-command-stdout>Compacted</local-command-stdout>"}}`
 )
 
+// first is a row with an id, and that of what it was said to.
+func first(id, to, row string) string {
+	return fmt.Sprintf(`{"uuid":%q,"parentUuid":%q,%s`, id, to, row[1:])
+}
+
 func TestTheAnswerIsWhatTheLastTurnEndedWith(t *testing.T) {
 	const answer = "It is done.\n\nneeds-decision: Keep it?"
 	for name, c := range map[string]struct {
@@ -37,6 +43,9 @@ func TestTheAnswerIsWhatTheLastTurnEndedWith(t *testing.T) {
 		"that died":                    {[]string{prompted, says, closes, prompted, fails}, ""},
 		"in the middle":                {[]string{prompted, says, closes, prompted, calls, result}, ""},
 		"whose beginning is not there": {[]string{says}, ""},
+		"written before its prompt":    {[]string{first("a", "c", says), first("b", "", prompted), first("c", "b", closes)}, answer},
+		"written before, in two rows":  {[]string{first("a", "b", says), first("d", "a", adds), first("b", "", prompted)}, answer + "\n\nThat is all."},
+		"of a circle":                  {[]string{first("a", "b", prompted), first("b", "a", says)}, ""},
 		"none":                         {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
