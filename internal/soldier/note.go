@@ -129,8 +129,10 @@ func unprovenNote(t *task.Task, o *Look, m *Memory) string {
 		idle = "The session is idle"
 	}
 	switch {
-	case o.Proof.any():
+	case o.Proof.delivers(t):
 		b.WriteString(idle + ". herdr was restarted while it worked, so its turn may have been cut off; what it delivered is from before.")
+	case o.Proof.Commit:
+		b.WriteString(idle + ", and there is no report since it was prompted, though its branch has new commits.")
 	case unread(t, o.Proof):
 		b.WriteString(idle + ". Its branch cannot be read, so whether there is a commit is not known; no report was written.")
 	case t.Camp != nil && t.Camp.Branch != "" || t.ReportPath != "":

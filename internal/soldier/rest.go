@@ -178,7 +178,7 @@ func (m *Memory) paused(o *Look, v *Verdict) bool {
 // proven reports whether there is proof, newer than the last dispatch or prompt, that the soldier delivered.
 func proven(t *task.Task, o *Look, m *Memory, e Evidence) bool {
 	switch {
-	case o.Proof.any():
+	case o.Proof.delivers(t):
 		// What was there while it still worked proves no end that nobody has seen.
 		return !m.torn || o.Proof.At.After(m.working)
 	case t.Camp == nil && e.rank == byRecord && e.State == screen.Idle:

@@ -76,6 +76,10 @@ type Proof struct {
 
 func (p *Proof) any() bool { return p.Commit || p.Report }
 
+// delivers reports whether it is what the task is about: of a scout that was told where to write its report, a commit is
+// none.
+func (p *Proof) delivers(t *task.Task) bool { return p.Report || p.Commit && t.ReportPath == "" }
+
 // Pause is the soldier's pause file.
 type Pause struct {
 	Declared bool
