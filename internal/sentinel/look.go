@@ -66,6 +66,9 @@ func (l *look) meet(ctx context.Context, need soldier.Need) bool {
 	case need&soldier.NeedAnswer != 0:
 		l.seen.Answer = l.answer()
 		return true
+	case need&soldier.NeedPending != 0:
+		l.seen.Pending = l.pending()
+		return true
 	case need&soldier.NeedAgain != 0:
 		return l.again(ctx)
 	}
@@ -97,6 +100,15 @@ func (l *look) answer() *string {
 		said = s.Answer()
 	}
 	return &said
+}
+
+// pending is what a client that waits at a dialog has been asked for, by its own transcript.
+func (l *look) pending() *string {
+	asked := ""
+	if s, ok := claude.SessionOf(l.watch.client); ok {
+		asked = s.Pending()
+	}
+	return &asked
 }
 
 func (l *look) askPane(ctx context.Context) bool {

@@ -165,6 +165,10 @@ func waits(o *Look, m *Memory, v *Verdict, e Evidence) {
 	if m.dialog.sweeps < 2 {
 		return
 	}
+	if o.Agent == nil && o.Pending == nil {
+		v.Need |= NeedPending // there is no pane to be read
+		return
+	}
 	v.Stamps.Dialog = o.Wall
 	v.Dialog = true
 	v.Note = dialogNote(o, e)

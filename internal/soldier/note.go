@@ -104,10 +104,18 @@ func dialogNote(o *Look, e Evidence) string {
 	switch {
 	case o.Text != nil && o.Text.readable():
 		return lastLines(o.Text.Text, dialogLines)
+	case o.Pending != nil && *o.Pending != "":
+		return firstLines(*o.Pending, dialogLines)
 	case o.Client != nil && o.Client.Waiting != "":
 		return o.Client.Waiting
 	}
 	return e.what()
+}
+
+// firstLines are at most n.
+func firstLines(text string, n int) string {
+	lines := strings.SplitN(text, "\n", n+1)
+	return strings.Join(lines[:min(n, len(lines))], "\n")
 }
 
 func backgroundNote(e Evidence) string {

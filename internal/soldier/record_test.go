@@ -370,6 +370,29 @@ func TestAWatchedSessionThatWaitsIsToldOnce(t *testing.T) {
 	w.woke("dialog")
 }
 
+func TestAWatchedSessionsDialogIsToldByWhatTheModelCalled(t *testing.T) {
+	for pending, want := range map[string]string{
+		"":                                "permission prompt",
+		"Of stone?\n- granite\n- oak":     "Of stone?\n- granite\n- oak",
+		"Top" + strings.Repeat("\n.", 99): "Top" + strings.Repeat("\n.", dialogLines-1),
+	} {
+		w := session(t, "busy")
+		w.pending = pending
+		w.sweep(20 * time.Second)
+		w.client = &Client{State: ClientAlive, Status: "waiting", Waiting: "permission prompt", ID: "1 1"}
+		told := ""
+		for range 4 {
+			w.pass(5 * time.Second)
+			if v := w.look(); v.Dialog {
+				told = v.Note
+			}
+		}
+		if told != want {
+			t.Errorf("told %q, want %q", told, want)
+		}
+	}
+}
+
 func TestAWatchedSessionWithAShellIsWaitedFor(t *testing.T) {
 	w := session(t, "busy")
 	w.sweep(20 * time.Second)

@@ -22,6 +22,7 @@ type Look struct {
 	Client   *Client
 	Text     *Text
 	Answer   *string // what a session that no herdr shows said at the end of its turn; "" where that is not known
+	Pending  *string // what a dialog of such a session is about; "" where that is not known
 	Proof    *Proof
 	Pause    *Pause
 	Fallback *bool // herdr explains idle as what it says when no rule of its own matches
@@ -98,6 +99,7 @@ const (
 	NeedPause
 	NeedExplain // herdr's explanation of its idle
 	NeedAnswer
+	NeedPending
 	NeedAgain // another look, a second later
 )
 

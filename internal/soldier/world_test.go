@@ -26,6 +26,7 @@ type world struct {
 	pause    Pause
 	fallback bool
 	answer   string
+	pending  string
 
 	wakes []string // statuses, and "dialog"
 	asked Need     // at the last look
@@ -111,6 +112,9 @@ func (w *world) fill(o *Look, need Need) {
 	}
 	if need&NeedAnswer != 0 {
 		o.Answer = &w.answer
+	}
+	if need&NeedPending != 0 {
+		o.Pending = &w.pending
 	}
 }
 
