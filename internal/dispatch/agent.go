@@ -206,6 +206,28 @@ func dialogOf(ctx context.Context, c *herdr.Client, a herdr.Agent) string {
 	return ""
 }
 
+// unsentIn is what stands in the prompt of an agent at rest and was not sent, "" where that is not known: what is typed now
+// would be appended to it. Only Claude Code is known well enough.
+func unsentIn(ctx context.Context, c *herdr.Client, a herdr.Agent) string {
+	if !a.Status.Rests() {
+		return ""
+	}
+	text, err := read(ctx, c, a.PaneID)
+	if err != nil {
+		return ""
+	}
+	typed, _ := screen.Typed(a.Kind, text)
+	if typed == "" {
+		return ""
+	}
+	// It may be no more than a suggestion. Of one who has scrolled back nothing is found, and then it is not known.
+	styled, err := c.Styled(ctx, a.PaneID)
+	if _, proven := screen.Typed(a.Kind, styled.Text); err != nil || !proven {
+		return ""
+	}
+	return typed
+}
+
 // read is a pane's text, by the better source of those that leave it alone.
 func read(ctx context.Context, c *herdr.Client, pane string) (string, error) {
 	r, err := c.Read(ctx, pane, herdr.Detection, 0)

@@ -163,6 +163,9 @@ func (d *Desk) listener(ctx context.Context, t task.Task) (*herdr.Client, herdr.
 	if dialog := dialogOf(ctx, c, a); dialog != "" {
 		return fail(fmt.Sprintf("a dialog waits for a person in pane %s: %s", a.PaneID, dialog), "answer it there, then try again")
 	}
+	if typed := unsentIn(ctx, c, a); typed != "" {
+		return fail(fmt.Sprintf("its prompt in pane %s holds text that was not sent: %s", a.PaneID, quoted(typed)), "send or clear that there, then try again")
+	}
 	return c, a, nil
 }
 

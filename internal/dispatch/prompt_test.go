@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,6 +171,63 @@ func TestARefusedDeliveryRestoresTheTask(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// typing is a prompt box with that in it, as a terminal gives it with its colours.
+func typing(text string) string {
+	rule := strings.Repeat("─", 60)
+	return "\n" + rule + "\n❯\u00a0" + text + "\x1b[7m \x1b[0m\n" + rule + "\n  ⏸ manual mode on\n"
+}
+
+// An Esc before the first word of an answer puts the prompt back, and a person may have begun to type.
+func TestATextIsNotAppendedToOneThatWasNotSent(t *testing.T) {
+	for _, from := range []task.Status{task.Done, task.Blocked} {
+		t.Run(string(from), func(t *testing.T) {
+			w := newWorld(t)
+			was, pane := w.finished(from)
+			pane.Show(typing("Add a \x1b[36mchangelog\x1b[39m entry"))
+			tell := func() error {
+				var err error
+				if from == task.Blocked {
+					_, err = w.Decide(t.Context(), was.ID, "x")
+				} else {
+					_, err = w.Prompt(t.Context(), was.ID, "x")
+				}
+				return err
+			}
+			w.refused(tell(), "its prompt in pane "+pane.ID+` holds text that was not sent: "Add a changelog entry"`, "send or clear that there")
+			if got := w.get(was.ID); got.Status != from || len(got.Amendments) != 0 || len(pane.Prompts()) != 1 {
+				t.Errorf("it is %+v, and was told %+v", got, pane.Prompts())
+			}
+			pane.Show(typing(""))
+			if err := tell(); err != nil {
+				t.Fatal(err)
+			}
+			w.until("it is told", func() bool { return len(pane.Prompts()) == 2 })
+		})
+	}
+}
+
+func TestWhatIsOnlySuggestedOrNotKnownKeepsNoTextBack(t *testing.T) {
+	for name, show := range map[string]func(*world, *herdrtest.Pane){
+		"a suggestion": func(_ *world, p *herdrtest.Pane) { p.Show(typing("\x1b[2mRun the tests\x1b[0m")) },
+		"no colours": func(w *world, p *herdrtest.Pane) {
+			p.Show(typing("Run the tests"))
+			w.herdr.Inject(herdrtest.Fault{Method: "pane.read", When: func(r herdrtest.Request) bool { return r.Param("format") == "ansi" },
+				Error: &herdrtest.Error{Code: "invalid_request", Message: "no"}})
+		},
+		"a screen of something else": func(_ *world, p *herdrtest.Pane) { p.Show("\x1b[1m$ Run the tests\x1b[0m\n") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			was, pane := w.finished(task.Done)
+			show(w, pane)
+			if _, err := w.Prompt(t.Context(), was.ID, "more"); err != nil {
+				t.Fatal(err)
+			}
+			w.until("it is told", func() bool { return len(pane.Prompts()) == 2 })
+		})
 	}
 }
 

@@ -78,6 +78,18 @@ func (c *Client) Read(ctx context.Context, pane string, source Source, lines int
 	return result.Read, err
 }
 
+// Styled is the screen of a pane as the user has it, with its colours as escape sequences. The text of [Detection] has none.
+func (c *Client) Styled(ctx context.Context, pane string) (Reading, error) {
+	var result struct{ Read Reading }
+	err := c.ask(ctx, c.patience(), "pane.read", struct {
+		Pane   string `json:"pane_id"`
+		Source Source `json:"source"`
+		Format string `json:"format"`
+		Strip  bool   `json:"strip_ansi"`
+	}{pane, Visible, "ansi", false}, "pane_read", &result)
+	return result.Read, err
+}
+
 // Processes are the processes of a pane.
 func (c *Client) Processes(ctx context.Context, pane string) (Processes, error) {
 	var result struct {
