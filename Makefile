@@ -9,7 +9,7 @@ SHORT    ?=
 export FUZZTIME
 
 .DEFAULT_GOAL := help
-.PHONY: help build install demo test race e2e bench screens torture fuzz lint fmt clean
+.PHONY: help build install demo test race e2e bench screens torture fuzz lint types fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -35,8 +35,9 @@ test: ## everything that needs no outside program
 race: ## the same under the race detector, each skipped test named
 	@tools/race.sh
 
-e2e: ## the real Claude Code at its measured versions; needs Linux, tmux, npm
-	go test -tags e2e -count=1 -timeout 40m ./internal/e2e/
+# One package after the other: each has real clients that take the machine.
+e2e: ## the real clients at their measured versions; needs Linux, tmux, npm
+	go test -tags e2e -count=1 -p 1 -timeout 40m ./internal/e2e/...
 
 bench: ## speed and memory, as ratios with their yardsticks
 	@go run ./internal/bench
@@ -52,6 +53,9 @@ fuzz: ## every fuzz target, FUZZTIME (30s) each
 
 lint: ## gofmt, go vet, staticcheck, govulncheck, go mod tidy
 	@tools/lint.sh
+
+types: ## what vx installs into other programs, against their types; needs npm
+	@tools/types.sh
 
 fmt: ## gofumpt over the tree
 	@go tool -modfile=tools/go.mod gofumpt -w cmd hook install internal settings *.go
