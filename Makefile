@@ -30,7 +30,7 @@ demo: build ## the main job on this machine, in a scratch HOME, in seconds
 
 test: ## everything that needs no outside program
 	@go test ./...
-	@echo 'left out: the tests on the real Claude Code (make e2e), the killing and failing disks at length (make torture), the fuzzing beyond its seeds (make fuzz)'
+	@echo 'left out: the tests on the real clients (make e2e), the killing and failing disks at length (make torture), the fuzzing beyond its seeds (make fuzz)'
 
 race: ## the same under the race detector, each skipped test named
 	@tools/race.sh
