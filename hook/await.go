@@ -28,6 +28,7 @@ const (
 type await struct {
 	*courier
 	clock  func() time.Duration // since boot, sleep included
+	awake  func() time.Duration // the same without sleep
 	parent int
 	began  time.Duration
 	// sentinel is Program's; nil where there is none to be seen to.
@@ -43,6 +44,7 @@ type await struct {
 	older   []rival
 	looked  time.Time // for others of this client
 	signals signals
+	orders  *orders   // the client's, where it holds what it is given; else nil
 	restAt  time.Time // not before; see rest
 
 	pending  bool      // something may wait that was not claimed yet
@@ -89,7 +91,11 @@ func (a *await) run(ctx context.Context) int {
 // listen makes what the loop waits on. client becomes readable when the client has ended; -1: it has to be asked for.
 func (a *await) listen(client int) (err error) {
 	a.held = client
-	a.watch, err = newWatch(watched{bell: a.bell.FD(), client: client, signals: a.signals.fd, out: a.out})
+	w := watched{bell: a.bell.FD(), client: client, signals: a.signals.fd, orders: -1, out: a.out}
+	if a.orders != nil {
+		w.orders = a.orders.fd
+	}
+	a.watch, err = newWatch(w)
 	return err
 }
 
@@ -148,7 +154,7 @@ func (a *await) loop(ctx context.Context) int {
 		switch a.deliver(ctx, seen.rung) {
 		case delivered:
 			a.count()
-			return 2
+			return a.worth()
 		case refused:
 			return 0
 		}
@@ -161,8 +167,32 @@ func (a *await) loop(ctx context.Context) int {
 	}
 }
 
+// worth is the exit status of a delivery.
+func (a *await) worth() int {
+	if a.orders != nil {
+		return 0
+	}
+	return 2
+}
+
 // over says why the await is to end now, "" if it is not. It is asked at every tick and right before each claim.
 func (a *await) over(seen seen) string {
+	if why := a.left(seen); why != "" {
+		return why
+	}
+	if a.orders != nil {
+		if a.orders.of(""); a.orders.over {
+			return "the client closed stdin"
+		}
+	}
+	if a.clock()-a.began >= maxWait {
+		return "time is up"
+	}
+	return ""
+}
+
+// left says why nobody is there any more to deliver to, "" if somebody is.
+func (a *await) left(seen seen) string {
 	switch {
 	case seen.hungUp:
 		return "the client hung up"
@@ -172,8 +202,6 @@ func (a *await) over(seen seen) string {
 		return "a signal"
 	case os.Getppid() != a.parent:
 		return "the parent ended"
-	case a.clock()-a.began >= maxWait:
-		return "time is up"
 	}
 	return ""
 }
@@ -200,7 +228,12 @@ func (a *await) deliver(ctx context.Context, rung bool) outcome {
 	if d == nil {
 		return nothing
 	}
-	out := a.carry(ctx, d, a.watch)
+	var out outcome
+	if a.orders != nil {
+		out = a.hand(ctx, d)
+	} else {
+		out = a.carry(ctx, d, a.watch)
+	}
 	if out == kept {
 		a.pending, a.retry = true, time.Now().Add(tick)
 	}

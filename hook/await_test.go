@@ -185,7 +185,7 @@ func TestWhoLeavesRingsForTheNext(t *testing.T) {
 	defer next.Close()
 	h.cmd.Process.Signal(syscall.SIGTERM)
 	quiet(t, h.wait())
-	watch, err := newWatch(watched{bell: next.FD(), client: -1, signals: -1, out: streams{-1, -1}})
+	watch, err := newWatch(watched{bell: next.FD(), client: -1, signals: -1, orders: -1, out: streams{-1, -1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -427,7 +427,7 @@ func TestABellThatCannotBeAnsweredIsPassedOn(t *testing.T) {
 	w.put("for the other")
 	a, b := newAwait(), newAwait()
 	rung := func(x *await) bool {
-		watch, err := newWatch(watched{bell: x.bell.FD(), client: -1, signals: -1, out: streams{-1, -1}})
+		watch, err := newWatch(watched{bell: x.bell.FD(), client: -1, signals: -1, orders: -1, out: streams{-1, -1}})
 		if err != nil {
 			t.Fatal(err)
 		}

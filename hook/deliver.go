@@ -71,7 +71,7 @@ func (k *courier) carry(ctx context.Context, d *wake.Delivery, w *watch) outcome
 }
 
 func (k *courier) recipient() wake.Recipient {
-	to := wake.Recipient{Client: k.client, Session: k.Session, Pane: k.pane, Transcript: k.Transcript}
+	to := wake.Recipient{Client: k.client, Harness: k.harness, Session: k.Session, Pane: k.pane, Transcript: k.Transcript}
 	if k.claude {
 		to.Harness = "claude"
 	}
@@ -181,7 +181,7 @@ func (k *courier) drain(ctx context.Context) {
 	var w *watch
 	if err == nil {
 		k.out.stderr = -1
-		w, err = newWatch(watched{bell: -1, client: -1, signals: signals.fd, out: k.out})
+		w, err = newWatch(watched{bell: -1, client: -1, signals: signals.fd, orders: -1, out: k.out})
 	}
 	if err != nil {
 		k.log.Error("streams", "err", err)

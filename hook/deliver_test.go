@@ -295,7 +295,7 @@ func TestWhatWasPrintedIsTakenOnlyWhileTheReaderStands(t *testing.T) {
 		fd := int(theirs.Fd())
 		k := &courier{call: &call{}, client: c.client, out: streams{fd, fd}}
 		k.Transcript = c.transcript
-		w, err := newWatch(watched{bell: -1, client: -1, signals: -1, out: k.out})
+		w, err := newWatch(watched{bell: -1, client: -1, signals: -1, orders: -1, out: k.out})
 		if err != nil {
 			t.Fatal(err)
 		}

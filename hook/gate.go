@@ -13,7 +13,8 @@ import (
 // call is one call of the hook that got through the gate.
 type call struct {
 	input
-	claude  bool // by Claude Code itself: CLAUDE_* is to be trusted
+	claude  bool   // by Claude Code itself: CLAUDE_* is to be trusted
+	harness string // what a client that holds deliveries calls itself
 	pane    string
 	dir     *state.Dir
 	project *state.Project
@@ -22,8 +23,7 @@ type call struct {
 // gate decides whether there is anything to wait for, the cheapest question first: the hook is committed with the
 // project, so it also runs in other people's turns and in those without a person. Nil means no.
 func (p Program) gate(log *slog.Logger) *call {
-	inHerdr := os.Getenv("HERDR_WORKSPACE_ID") != ""
-	if !inHerdr && !anyOptedIn(log) {
+	if !inHerdr() && !anyOptedIn(log) {
 		return nil
 	}
 	c := &call{input: readInput(0), pane: os.Getenv("HERDR_PANE_ID")}
@@ -31,6 +31,23 @@ func (p Program) gate(log *slog.Logger) *call {
 	if c.claude && headless() && os.Getenv("VX_AWAIT") != "1" {
 		return nil
 	}
+	return p.admit(c, log)
+}
+
+// holderGate is gate for a client that holds deliveries. It says itself who it is, and stdin is for other things.
+func (p Program) holderGate(h Holder, log *slog.Logger) *call {
+	if !inHerdr() && !anyOptedIn(log) {
+		return nil
+	}
+	in := input{Session: h.Session, Transcript: h.Transcript}
+	in.clean()
+	return p.admit(&call{input: in, harness: h.Harness, pane: os.Getenv("HERDR_PANE_ID")}, log)
+}
+
+func inHerdr() bool { return os.Getenv("HERDR_WORKSPACE_ID") != "" }
+
+// admit finds the call's project, if it is one that waits.
+func (p Program) admit(c *call, log *slog.Logger) *call {
 	// Where there is nothing to wait for nothing is made; but for one who waits a directory that lost a part is made whole.
 	var err error
 	if c.dir, err = state.Open(); err != nil {
@@ -40,7 +57,7 @@ func (p Program) gate(log *slog.Logger) *call {
 	if c.project = c.findProject(log); c.project == nil || c.dir.InCamp(c.project.Root) {
 		return nil
 	}
-	if !inHerdr && !optedIn(c.project, log) {
+	if !inHerdr() && !optedIn(c.project, log) {
 		return nil
 	}
 	if c.pane != "" && p.Soldier != nil && p.Soldier(c.project, c.pane, os.Getenv("HERDR_SOCKET_PATH")) {

@@ -11,16 +11,16 @@ import (
 // streams are what the client reads: file descriptors, -1 for one that is not written to.
 type streams struct{ stdout, stderr int }
 
-// heard reports whether anybody reads stderr. Where it was closed at the start, Go has put /dev/null there.
-func heard() bool {
-	var err2, null unix.Stat_t
-	if unix.Fstat(2, &err2) != nil {
+// heard reports whether anybody reads stdout or stderr. Where it was closed at the start, Go has put /dev/null there.
+func heard(fd int) bool {
+	var out, null unix.Stat_t
+	if unix.Fstat(fd, &out) != nil {
 		return false
 	}
-	if err2.Mode&unix.S_IFMT != unix.S_IFCHR {
+	if out.Mode&unix.S_IFMT != unix.S_IFCHR {
 		return true
 	}
-	return unix.Stat(os.DevNull, &null) != nil || err2.Rdev != null.Rdev
+	return unix.Stat(os.DevNull, &null) != nil || out.Rdev != null.Rdev
 }
 
 // shield sees to it that no crash looks like a delivery: a fatal error of the Go runtime aborts instead of ending with

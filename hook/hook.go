@@ -27,6 +27,8 @@ type Program struct {
 	Before func(wake.Step) error
 	// Clock is the time since boot, sleep included.
 	Clock func() time.Duration
+	// Awake is the time since boot, sleep not included; needed by Hold alone.
+	Awake func() time.Duration
 	// News makes what says of the project's wakes whether they are news still; see wake.Queue. Nil: all are.
 	News func(*state.Dir, *state.Project) func(*wake.Wake) (string, error)
 	// Soldier reports whether a herdr pane is that of a soldier, whose turns' ends are not a commander's. Nil: none is.
@@ -47,7 +49,7 @@ func Main(mode string) int { return Program{Clock: proc.SinceBoot}.Main(mode) }
 // Main is the hook with the program's parts.
 func (p Program) Main(mode string) (status int) {
 	parent := os.Getppid()
-	if os.Getenv("VX_HOOK") == "0" || !heard() {
+	if os.Getenv("VX_HOOK") == "0" || !heard(2) {
 		return 0
 	}
 	log := newLog(mode)
@@ -72,8 +74,12 @@ func (p Program) Main(mode string) (status int) {
 		k.drain(context.Background())
 		return 0
 	}
-	a := &await{courier: k, clock: p.Clock, parent: parent, sentinel: p.Sentinel, sentinelLock: p.SentinelLock}
-	return a.run(context.Background())
+	return p.await(k, parent).run(context.Background())
+}
+
+// await has everything but what it begins to wait with.
+func (p Program) await(k *courier, parent int) *await {
+	return &await{courier: k, clock: p.Clock, awake: p.Awake, parent: parent, sentinel: p.Sentinel, sentinelLock: p.SentinelLock}
 }
 
 // courier has everything but whom to carry to.

@@ -52,13 +52,18 @@ func readInput(fd int) input {
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !ok {
 		return input{}
 	}
+	in.clean()
+	return in
+}
+
+// clean takes out what cannot be a session's id or a transcript's path.
+func (in *input) clean() {
 	if len(in.Session) > maxName {
 		in.Session = ""
 	}
 	if !filepath.IsAbs(in.Transcript) || strings.ContainsRune(in.Transcript, 0) {
 		in.Transcript = ""
 	}
-	return in
 }
 
 // bounded reads from a descriptor until a deadline, and so many bytes.

@@ -23,7 +23,7 @@ import (
 	"vx/internal/wake"
 )
 
-// The test binary is also the program ("sentinel await", "sentinel drain"), and, by VXTEST_ROLE, a client that runs
+// The test binary is also the program ("sentinel await", "sentinel drain", "sentinel await --hold HARNESS"), and, by VXTEST_ROLE, a client that runs
 // hooks, the parent of a program, or an await that does not hear its bell.
 func TestMain(m *testing.M) {
 	switch role := os.Getenv("VXTEST_ROLE"); {
@@ -36,6 +36,8 @@ func TestMain(m *testing.M) {
 		cmd.Run()
 	case role == "deaf":
 		playDeaf()
+	case len(os.Args) == 5 && os.Args[1] == "sentinel" && os.Args[3] == "--hold":
+		os.Exit(testProgram().Hold(Holder{Harness: os.Args[4], Session: "s1", Transcript: os.Getenv("VXTEST_TRANSCRIPT")}))
 	case len(os.Args) == 3 && os.Args[1] == "sentinel":
 		os.Exit(testProgram().Main(os.Args[2]))
 	case len(os.Args) == 4 && os.Args[1] == "sentinel" && os.Args[2] == "await" && IsNote(os.Args[3]):
@@ -50,7 +52,7 @@ func TestMain(m *testing.M) {
 // and socket of a soldier, VXTEST_SENTINEL the lock of a sentinel: an await that finds it free makes
 // a file next to it whose name ends in ".asked".
 func testProgram() Program {
-	p := Program{Clock: proc.SinceBoot}
+	p := Program{Clock: proc.SinceBoot, Awake: proc.Awake}
 	if at := os.Getenv("VXTEST_AT"); at != "" {
 		step, fault, _ := strings.Cut(at, "=")
 		p.Before = func(s wake.Step) error {
@@ -81,11 +83,13 @@ func testProgram() Program {
 		p.Sentinel = func(*state.Dir) error { return askFor(path) }
 	}
 	if file := os.Getenv("VXTEST_CLOCK"); file != "" {
-		p.Clock = func() time.Duration {
-			off, _ := os.ReadFile(file)
-			d, _ := time.ParseDuration(string(off))
-			return proc.SinceBoot() + d
+		off := func() time.Duration {
+			text, _ := os.ReadFile(file)
+			d, _ := time.ParseDuration(string(text))
+			return d
 		}
+		p.Clock = func() time.Duration { return proc.SinceBoot() + off() }
+		p.Awake = func() time.Duration { return proc.Awake() + off() }
 	}
 	return p
 }

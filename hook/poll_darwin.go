@@ -12,6 +12,7 @@ type watched struct {
 	bell    int // the doorbell
 	client  int // readable when the client has ended
 	signals int // readable when a signal asked for the end
+	orders  int // readable when the client has something to say
 	out     streams
 }
 
@@ -32,7 +33,7 @@ func newWatch(d watched) (*watch, error) {
 	}
 	unix.CloseOnExec(kq)
 	w := &watch{watched: d, kq: kq}
-	for _, fd := range []int{d.bell, d.client, d.signals} {
+	for _, fd := range []int{d.bell, d.client, d.signals, d.orders} {
 		if fd < 0 {
 			continue
 		}
@@ -60,7 +61,7 @@ func (w *watch) add(fd, filter, flags int) error {
 
 // wait waits until something happens, or the time is up.
 func (w *watch) wait(timeout time.Duration) (seen, error) {
-	var events [5]unix.Kevent_t
+	var events [6]unix.Kevent_t
 	t := unix.NsecToTimespec(timeout.Nanoseconds())
 	n, err := unix.Kevent(w.kq, nil, events[:], &t)
 	if err == unix.EINTR {

@@ -11,6 +11,7 @@ type watched struct {
 	bell    int // the doorbell
 	client  int // readable when the client has ended
 	signals int // readable when a signal asked for the end
+	orders  int // readable when the client has something to say
 	out     streams
 }
 
@@ -18,7 +19,7 @@ type watched struct {
 type seen struct{ rung, ended, asked, hungUp bool }
 
 // watch is one poll(2) over everything that an await waits for.
-type watch struct{ fds [5]unix.PollFd }
+type watch struct{ fds [6]unix.PollFd }
 
 func newWatch(d watched) (*watch, error) {
 	w := new(watch)
@@ -28,6 +29,7 @@ func newWatch(d watched) (*watch, error) {
 	// Of these no event is asked for: that the reader is gone is always told.
 	w.fds[3] = unix.PollFd{Fd: int32(d.out.stdout)}
 	w.fds[4] = unix.PollFd{Fd: int32(d.out.stderr)}
+	w.fds[5] = unix.PollFd{Fd: int32(d.orders), Events: unix.POLLIN} // what it says is read, not told here
 	return w, nil
 }
 

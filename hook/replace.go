@@ -56,6 +56,8 @@ func (a *await) meet() bool {
 		case e.Process.Younger(a.record.Process):
 			a.log.Info("await ends", "why", "a younger one waits", "younger", e.Process.PID)
 			return true
+		case holds(e):
+			// It leaves by itself once the client has spoken. Until then there are two.
 		default:
 			e.Tell()
 			a.older = append(a.older, rival{Entry: e, told: time.Now()})
@@ -70,10 +72,18 @@ func (a *await) urge(r *rival) {
 	case !r.Live():
 		r.gone = true
 		a.pending = true
+	case holds(r.Entry):
+		r.gone = true
 	case !r.stopped && time.Since(r.told) >= patience:
 		r.stopped = true
 		a.log.Warn("an older await does not leave, SIGTERM", "older", r.Process.PID, "err", r.Terminate())
 	}
+}
+
+// holds reports whether an await has a delivery in hand: to end it would be to take that from its client.
+func holds(e awaiter.Entry) bool {
+	_, holding := e.Holding()
+	return holding
 }
 
 // pause is how long to wait for something to happen.

@@ -33,7 +33,7 @@ var forRest = []string{"GOMAXPROCS=1", "GOGC=off", "GOTRACEBACK=crash"}
 // Go never gives back the memory that a start takes, one page here and one there; a program that has done nothing but
 // begin to wait has half of it. With the first news it becomes an await like any other. See Resume.
 func (a *await) rest() {
-	if a.pending || len(a.older) > 0 || a.held < 0 || time.Now().Before(a.restAt) || a.sentinel != nil && a.sentinelLock == nil {
+	if a.orders != nil || a.pending || len(a.older) > 0 || a.held < 0 || time.Now().Before(a.restAt) || a.sentinel != nil && a.sentinelLock == nil {
 		return
 	}
 	if hasChild() {
@@ -184,7 +184,7 @@ func (p Program) Resume(from string) (status int) {
 	c.Session, c.Transcript = n.session, n.transcript
 	k := p.courier(c, log, &end)
 	k.client, k.out = n.client, streams{stdout: 1, stderr: n.stderr}
-	a := &await{courier: k, clock: p.Clock, parent: n.parent, sentinel: p.Sentinel, sentinelLock: p.SentinelLock}
+	a := p.await(k, n.parent)
 	a.restAt = time.Now().Add(tick) // whatever ended the rest may be there still
 	if failed != nil {
 		a.restAt = time.Now().Add(maxWait)

@@ -31,6 +31,9 @@ func run(args []string, std stdio) int {
 	if len(args) == 3 && args[0] == "sentinel" && args[1] == "await" && hook.IsNote(args[2]) {
 		return theHook().Resume(args[2])
 	}
+	if h, ok := holderOf(args); ok {
+		return theHook().Hold(h)
+	}
 	if daemon.Launching() {
 		return daemon.Launch()
 	}

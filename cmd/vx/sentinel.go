@@ -22,7 +22,7 @@ import (
 
 // theHook is what runs inside a harness's hook, with what it asks of tasks and the sentinel that it sees to.
 func theHook() hook.Program {
-	return hook.Program{Clock: proc.SinceBoot, News: news, Soldier: task.Soldier, Watched: task.Watched, Sentinel: daemon.Ensure, SentinelLock: daemon.LockPath}
+	return hook.Program{Clock: proc.SinceBoot, Awake: proc.Awake, News: news, Soldier: task.Soldier, Watched: task.Watched, Sentinel: daemon.Ensure, SentinelLock: daemon.LockPath}
 }
 
 // news asks of a project's wakes whoever knows what they are about.
@@ -38,11 +38,31 @@ func news(dir *state.Dir, p *state.Project) func(*wake.Wake) (string, error) {
 
 // sentinelAwait and sentinelDrain are in the grammar for help and completion: the hook's own spelling never gets here.
 type (
-	sentinelAwait struct{}
+	sentinelAwait struct {
+		Hold       bool   `name:"hold" help:"Print each delivery as a line of JSON, and hold it until stdin says ack TOKEN or nack TOKEN."`
+		Harness    string `name:"harness" enum:"pi,opencode," default:"" placeholder:"H" help:"What the client is: pi or opencode."`
+		Session    string `name:"session" placeholder:"ID" help:"The client's session."`
+		Transcript string `name:"transcript" placeholder:"FILE" help:"The file that the client keeps the session in."`
+	}
 	sentinelDrain struct{}
 )
 
-func (sentinelAwait) Run() error { return exitStatus(theHook().Main("await")) }
+func (sentinelAwait) Help() string {
+	return "Without --hold it is what Claude Code's Stop hook runs. With it, it is what the extensions for Pi and OpenCode run: " +
+		"a delivery is one line, {\"token\",\"text\"}, and ends with ack (the model has the text) or nack (it cannot have it now); " +
+		"the end of stdin means that the client is gone, and then the wakes go back."
+}
+
+func (s sentinelAwait) Run() error {
+	if s.Hold {
+		return exitStatus(theHook().Hold(hook.Holder{Harness: s.Harness, Session: s.Session, Transcript: s.Transcript}))
+	}
+	if s.Harness+s.Session+s.Transcript != "" {
+		return &usageError{"sentinel await: --harness, --session and --transcript are for --hold", "vx sentinel await --help"}
+	}
+	return exitStatus(theHook().Main("await"))
+}
+
 func (sentinelDrain) Run() error { return exitStatus(theHook().Main("drain")) }
 
 // fromHook reports whether a command line may be that of a hook, whose stderr is for deliveries alone: all of `vx sentinel`

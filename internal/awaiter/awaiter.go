@@ -1,5 +1,5 @@
 // Package awaiter is the registry of live awaits and their doorbells: for each a record, a FIFO and a lock in the
-// state directory's sentinel-awaiters/. The lock is the only proof of life: the kernel frees it on any death. What a
+// state directory's sentinel-awaiters/, and one file more while it holds a delivery in hand. The lock is the only proof of life: the kernel frees it on any death. What a
 // dead awaiter left is removed by whoever lists next, so a crash at any moment leaves files that disappear by
 // themselves. The package does not know what an await waits for.
 package awaiter
@@ -26,7 +26,7 @@ type Record struct {
 	Process proc.ID   `json:"process"`
 	Project string    `json:"project"` // resolved absolute path
 	Client  proc.ID   `json:"client,omitzero"`
-	Harness string    `json:"harness"` // "claude"
+	Harness string    `json:"harness"` // "claude", "pi", "opencode"
 	Session string    `json:"session,omitempty"`
 	Pane    string    `json:"pane,omitempty"`
 	Socket  string    `json:"socket,omitempty"` // of the herdr that the pane is in
@@ -149,7 +149,7 @@ func (a *Awaiter) Answer() {
 // Close takes the registration back, the record first: what a crash leaves of it, nobody takes for an awaiter.
 func (a *Awaiter) Close() error {
 	noteEnd(a.project)
-	errs := []error{remove(a.base + ".json"), remove(a.base + ".fifo")}
+	errs := []error{remove(a.base + ".json"), remove(a.base + ".fifo"), remove(a.base + holdFile)}
 	if a.bell >= 0 {
 		errs = append(errs, unix.Close(a.bell))
 		a.bell = -1

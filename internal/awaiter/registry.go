@@ -189,7 +189,7 @@ func visit(dir *state.Dir, base string) (*Entry, error) {
 }
 
 // files says which files of one awaiter a directory holds.
-type files struct{ record, fifo, lock, temp bool }
+type files struct{ record, fifo, hold, lock, temp bool }
 
 // group sorts file names by the awaiter that they belong to. Names of any other form are not ours.
 func group(names []string, project string) map[string]files {
@@ -209,6 +209,8 @@ func group(names []string, project string) map[string]files {
 			has.record = true
 		case ext == ".fifo":
 			has.fifo = true
+		case ext == holdFile:
+			has.hold = true
 		case ext == ".lock":
 			has.lock = true
 		default:
@@ -233,7 +235,7 @@ func inspect(base string, has files) (e *Entry, gone bool, err error) {
 
 // filesOf are the files that an awaiter may leave, in the order in which they are to be removed.
 func filesOf(base string) []string {
-	return []string{base + ".json", base + ".fifo", temp(base + ".json"), temp(base + ".fifo"), base + ".lock"}
+	return []string{base + ".json", base + ".fifo", base + holdFile, temp(base + ".json"), temp(base + ".fifo"), base + ".lock"}
 }
 
 // bury removes what a dead awaiter left, and keeps when that was found.

@@ -23,7 +23,7 @@ import (
 // Recipient is whom a delivery goes to.
 type Recipient struct {
 	Client     proc.ID `json:"client,omitzero"`
-	Harness    string  `json:"harness"` // "claude"; "" for a drain by hand
+	Harness    string  `json:"harness"` // "claude", "pi", "opencode"; "" for a drain by hand
 	Session    string  `json:"session,omitempty"`
 	Pane       string  `json:"pane,omitempty"`
 	Transcript string  `json:"transcript,omitempty"`
@@ -37,6 +37,8 @@ type note struct {
 	Awake          time.Duration `json:"awake_ns"` // proc.Awake at the note
 	Boot           string        `json:"boot"`
 	Enqueued       bool          `json:"enqueued,omitempty"` // seen in the client's own queue, and said so in the history
+	Accepted       string        `json:"accepted,omitempty"` // how the client said that it has the text
+	Sent           bool          `json:"sent,omitempty"`     // the text may have been taken without a sign; see Sending
 }
 
 // Delivery is some wakes, claimed together, on their way to one client.
@@ -360,11 +362,21 @@ func (d *Delivery) Emit() error {
 	if err := d.q.before(Printed); err != nil {
 		return fmt.Errorf("emit: %w", err)
 	}
-	dir := d.q.join(".emitted", d.Token)
-	if err := os.Rename(d.dir, dir); err != nil {
+	if err := d.emit(); err != nil {
 		return fmt.Errorf("emit: %w", err)
 	}
+	return nil
+}
+
+func (d *Delivery) emit() error {
+	dir := d.q.join(".emitted", d.Token)
+	if err := os.Rename(d.dir, dir); err != nil {
+		return err
+	}
 	d.dir = dir
+	for i := range d.items {
+		d.items[i].path = d.local(d.items[i].name)
+	}
 	d.q.before(Emitted)
 	d.q.record(d.events("emitted", "")...)
 	return nil

@@ -21,7 +21,8 @@ import (
 // Step names a moment at which a process can be killed or a disk can fail.
 type Step string
 
-// The steps, in the order of a wake's life. Printing is called by whoever prints, all others by this package.
+// The steps, in the order of a wake's life. Printing is called by whoever prints, and so is Printed where
+// the client accepts; all others by this package.
 const (
 	Staging   Step = "staging"   // before the wake's temporary file is written
 	Staged    Step = "staged"    // before it is renamed into the queue
@@ -38,6 +39,10 @@ const (
 	Printing  Step = "printing"  // before the first byte
 	Printed   Step = "printed"   // the text was written whole; before the rename into .emitted
 	Emitted   Step = "emitted"   // the rename is done
+	Accepting Step = "accepting" // the client has said that it has the text; before that is noted
+	Accepted  Step = "accepted"  // it is noted
+	Sending   Step = "sending"   // before it is noted that the text may be taken without a sign
+	Sent      Step = "sent"      // it is noted; before the text goes
 	Releasing Step = "releasing" // before a wake goes back
 	Settling  Step = "settling"  // a delivery's end is known; before it is carried out
 )

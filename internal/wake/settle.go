@@ -156,6 +156,9 @@ func (d *Delivery) judgeClaimed(ctx context.Context, n *note) error {
 	if n == nil {
 		return d.reap(ctx, "its owner died before printing")
 	}
+	if n.Accepted != "" {
+		return d.end(n.Accepted)
+	}
 	receipt, err := d.receipt(n)
 	if err != nil {
 		return err
@@ -163,13 +166,16 @@ func (d *Delivery) judgeClaimed(ctx context.Context, n *note) error {
 	if receipt == claude.TurnStarted || receipt == claude.TurnFailed {
 		return d.delivered(receipt)
 	}
-	if n.Transcript != "" {
+	if n.Transcript != "" || n.Sent {
 		if ok, err := d.judgeable(n, d.q.Grace); err != nil || !ok {
 			return err
 		}
 	}
 	if receipt == claude.Enqueued && n.Client.Status() != proc.Gone {
 		return d.sawEnqueued(n)
+	}
+	if n.Sent {
+		return d.setAside(ctx, mayBeTold)
 	}
 	return d.reap(ctx, "its owner died while printing, and no receipt was found")
 }
@@ -178,6 +184,9 @@ func (d *Delivery) judgeClaimed(ctx context.Context, n *note) error {
 func (d *Delivery) judgeEmitted(ctx context.Context, n *note) error {
 	if n == nil {
 		n = &note{}
+	}
+	if n.Accepted != "" {
+		return d.end(n.Accepted)
 	}
 	receipt, err := d.receipt(n)
 	if err != nil {
@@ -197,6 +206,8 @@ func (d *Delivery) judgeEmitted(ctx context.Context, n *note) error {
 	switch {
 	case receipt == claude.NoTranscript:
 		return d.delivered(receipt)
+	case n.Sent && (receipt == claude.Absent || n.Client.Status() == proc.Gone):
+		return d.setAside(ctx, mayBeTold)
 	case n.Client.Status() == proc.Gone:
 		return d.undelivered(ctx, "the client ended before the turn started")
 	case receipt == claude.Enqueued:
@@ -204,6 +215,9 @@ func (d *Delivery) judgeEmitted(ctx context.Context, n *note) error {
 	}
 	return d.undelivered(ctx, "the client's transcript does not show it")
 }
+
+// mayBeTold is why wakes are kept that were sent on a way that gives no sign.
+const mayBeTold = "sent to the client, and nothing shows whether the model was told"
 
 func (d *Delivery) receipt(n *note) (claude.Receipt, error) {
 	if n.Transcript == "" {
@@ -237,6 +251,11 @@ func (d *Delivery) delivered(r claude.Receipt) error {
 	case claude.TurnFailed:
 		proof = "turn failed"
 	}
+	return d.end(proof)
+}
+
+// end removes a delivery that has arrived.
+func (d *Delivery) end(proof string) error {
 	if err := d.q.before(Settling); err != nil {
 		return err
 	}
