@@ -1,13 +1,15 @@
 package screen
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
 // An answer may hold a copy of any screen, each line of it where the answer puts its lines: while it streams, nothing
-// of that makes the session idle. The exception is the summary of Codex, which without a title is told from its copy by
-// nothing at all.
+// of that makes the session idle.
 func TestACopyOfAnIdleScreenInAnAnswerProvesNothing(t *testing.T) {
 	layouts := map[string]struct {
 		head, margin string
@@ -65,11 +67,33 @@ func TestACopyOfAnIdleScreenInAnAnswerProvesNothing(t *testing.T) {
 						answer = append(answer, strings.TrimRight(layout.margin+line, " "))
 					}
 					text := strings.Join(append(append(answer, "", ""), lines[at:]...), "\n")
-					if r := Read(c.agent, text, ""); r.State == Idle && (c.agent != "codex" || r.By != "summary") {
+					if r := Read(c.agent, text, ""); r.State == Idle {
 						t.Errorf("%s with a copy of %s: idle by %s %q", c.path, other.path, r.By, r.Evidence)
 					}
 				}
 			}
+		}
+	}
+}
+
+// Of these two screens one is at rest, and on the other an answer streams whose last line is the first one's summary:
+// they are the same, so that it takes the title to tell them apart.
+func TestASummaryOfCodexAndItsCopyAreToldByTheTitleAlone(t *testing.T) {
+	dir := filepath.Join("..", "..", "testdata", "screens", "codex-0.171.0", "80x24")
+	rest, err := os.ReadFile(filepath.Join(dir, "idle-twin-1.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams, err := os.ReadFile(filepath.Join(dir, "working-twin-1.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(rest, streams) {
+		t.Fatal("the screens differ")
+	}
+	for title, want := range map[string]State{"": Unknown, "Hello | shop": Idle, "⠸ Hello | shop": Working} {
+		if r := Read("codex", string(rest), title); r.State != want {
+			t.Errorf("title %q: got %+v, want %s", title, r, want)
 		}
 	}
 }

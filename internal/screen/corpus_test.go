@@ -100,7 +100,9 @@ func (c confusion) found() float64 {
 }
 
 // TestNoScreenThatIsNotIdleIsCalledIdle runs every capture, with its title and without, prints what it was taken for,
-// and fails where one that works, waits or goes on in the background is called idle, or too few idle ones are found.
+// and fails where one that works, waits or goes on in the background is called idle, or too few idle ones are found, of
+// a client's or of all. Codex has a title for the end of a turn and nothing else that could not be a copy, see
+// TestASummaryOfCodexAndItsCopyAreToldByTheTitleAlone: without titles it only counts among all.
 func TestNoScreenThatIsNotIdleIsCalledIdle(t *testing.T) {
 	all := corpus(t)
 	for _, mode := range []struct {
@@ -109,7 +111,7 @@ func TestNoScreenThatIsNotIdleIsCalledIdle(t *testing.T) {
 		must   float64
 	}{{"with titles", true, 95}, {"without titles", false, 80}} {
 		tables, order := map[string]confusion{}, []string{}
-		halves := [2]confusion{{}, {}}
+		halves, whole := [2]confusion{{}, {}}, confusion{}
 		for _, c := range all {
 			title := c.title
 			if !mode.titled {
@@ -127,6 +129,7 @@ func TestNoScreenThatIsNotIdleIsCalledIdle(t *testing.T) {
 			}
 			tables[client].add(truth, got)
 			halves[c.half].add(truth, got)
+			whole.add(truth, got)
 			if got == Idle && truth != "idle" && truth != "exited" {
 				t.Errorf("%s, %s: %s is called idle by %s %q", c.path, mode.name, truth, r.By, r.Evidence)
 			}
@@ -136,10 +139,13 @@ func TestNoScreenThatIsNotIdleIsCalledIdle(t *testing.T) {
 		}
 		for _, client := range order {
 			tables[client].print(t.Output(), client+" "+mode.name)
-			if share := tables[client].found(); share < mode.must {
+			if share := tables[client].found(); share < mode.must && (mode.titled || !strings.HasPrefix(client, "codex-")) {
 				t.Errorf("%s, %s: %.1f %% of the idle screens are found, want %.0f", client, mode.name, share, mode.must)
 			}
 		}
-		fmt.Fprintf(t.Output(), "\n%s: idle found %.1f %% in one half of the states, %.1f %% in the other\n", mode.name, halves[0].found(), halves[1].found())
+		fmt.Fprintf(t.Output(), "\n%s: idle found %.1f %%; %.1f %% in one half of the states, %.1f %% in the other\n", mode.name, whole.found(), halves[0].found(), halves[1].found())
+		if share := whole.found(); share < mode.must {
+			t.Errorf("%s: %.1f %% of the idle screens are found, want %.0f", mode.name, share, mode.must)
+		}
 	}
 }
