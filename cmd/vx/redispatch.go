@@ -11,7 +11,7 @@ import (
 
 type redispatchCommand struct {
 	ID   string   `arg:"" name:"id" help:"The task; its id may be shortened."`
-	Args []string `arg:"" name:"args" optional:"" passthrough:"" help:"Behind --: what is passed on to the agent's own program."`
+	Args []string `arg:"" name:"args" optional:"" passthrough:"" help:"Behind --: what is passed on to the agent's own program. Default: as to the one before; -- alone is nothing."`
 	JSON bool     `name:"json" help:"Print JSON."`
 	place
 }

@@ -82,6 +82,7 @@ func (w *statusPrinter) task(t task.Task) {
 	w.field("waits for", "%s", status.Waits(t))
 	w.field("kind", "%s", t.Kind)
 	w.field("agent", "%s", strings.Join(words(t.Agent, t.Model, t.Effort), ", "))
+	w.field("arguments", "%s", short(quoted(t.Args), 200))
 	if h := t.Herdr; h != nil {
 		w.field("pane", "%s", strings.Join(words(h.Pane, h.Agent, h.Socket), ", "))
 	}
@@ -126,6 +127,15 @@ func (w *statusPrinter) decision(d *task.Decision) {
 	if d.Dismissed {
 		w.field("answer", "dismissed")
 	}
+}
+
+// quoted are arguments as a shell would take them.
+func quoted(args []string) string {
+	all := make([]string, len(args))
+	for i, arg := range args {
+		all[i] = state.Quote(arg)
+	}
+	return strings.Join(all, " ")
 }
 
 func words(all ...string) (some []string) {

@@ -15,7 +15,7 @@ import (
 )
 
 // arguments are those of an agent's own program that carry out what the order says about it.
-func arguments(t task.Task, name string, more []string) ([]string, error) {
+func arguments(t task.Task, name string) ([]string, error) {
 	var args []string
 	flag := func(value string, words ...string) {
 		if value != "" {
@@ -39,12 +39,12 @@ func arguments(t task.Task, name string, more []string) ([]string, error) {
 			return nil, &Refusal{"dispatch", "opencode is told its effort by its configuration alone", "leave --effort out"}
 		}
 	}
-	for _, arg := range more {
+	for _, arg := range t.Args {
 		if strings.ContainsAny(arg, "\x00\r\n") {
 			return nil, &Refusal{"dispatch", "herdr passes no line ends on in an agent's arguments", "put them into the prompt"}
 		}
 	}
-	return append(args, more...), nil
+	return append(args, t.Args...), nil
 }
 
 // environment is what a soldier's pane has beside what herdr gives it. The server may have been started by a client of
@@ -62,9 +62,9 @@ func environment(t task.Task) map[string]string {
 
 // post starts a task's agent in a new pane in its camp, and waits until it takes prompts. The record names the pane before
 // the agent is in it, so that one whose dispatch is killed is found.
-func (d *Desk) post(ctx context.Context, c *herdr.Client, t task.Task, more []string, back *undoing) (herdr.Agent, error) {
+func (d *Desk) post(ctx context.Context, c *herdr.Client, t task.Task, back *undoing) (herdr.Agent, error) {
 	name := agentOf(t)
-	args, err := arguments(t, name, more)
+	args, err := arguments(t, name)
 	if err != nil {
 		return herdr.Agent{}, err
 	}

@@ -49,7 +49,7 @@ func (d *Desk) Dispatch(ctx context.Context, o Order) (r Result, err error) {
 	if t, err = d.enter(ctx, t, &back); err != nil {
 		return r, err
 	}
-	a, err := d.post(ctx, c, t, o.Args, &back)
+	a, err := d.post(ctx, c, t, &back)
 	if err != nil {
 		return r, err
 	}
@@ -90,7 +90,7 @@ func (d *Desk) plan(ctx context.Context, o Order) (t task.Task, head string, c *
 		return t, "", nil, refuse(d.Project.Root+" is in no git repository, and a camp is made from one", "git init, and commit something")
 	}
 	t = task.Task{
-		Kind: cmp.Or(o.Kind, wake.KindMission), Agent: cmp.Or(o.Agent, "claude"), Model: o.Model, Effort: o.Effort, Status: task.Pending,
+		Kind: cmp.Or(o.Kind, wake.KindMission), Agent: cmp.Or(o.Agent, "claude"), Model: o.Model, Effort: o.Effort, Args: o.Args, Status: task.Pending,
 	}
 	if t.Prompt, err = spoken(o.Prompt); err != nil {
 		return t, "", nil, err
@@ -100,7 +100,7 @@ func (d *Desk) plan(ctx context.Context, o Order) (t task.Task, head string, c *
 	if t.Camp.Base, head, err = camp.Base(ctx, d.Project.Root, o.Base); err != nil {
 		return t, "", nil, err
 	}
-	if _, err = arguments(t, "", o.Args); err != nil {
+	if _, err = arguments(t, ""); err != nil {
 		return t, "", nil, err
 	}
 	socket, err := herdr.SocketPath(d.Getenv)

@@ -317,6 +317,31 @@ func TestAnInterruptedTaskGoesToAnotherAgentInTheSameCamp(t *testing.T) {
 	}
 }
 
+func TestTheSuccessorIsGivenTheArgumentsOfTheOneBefore(t *testing.T) {
+	w := newWorld(t)
+	was, pane := w.dispatched(Order{Args: []string{"--permission-mode", "plan"}})
+	started := ""
+	w.herdr.OnLaunch("claude", func(_ *herdrtest.Pane, l herdrtest.Launch) []herdrtest.Step {
+		_, started, _ = strings.Cut(strings.Join(l.Args, " "), was.Herdr.Agent)
+		return []herdrtest.Step{{State: herdrtest.Idle, Screen: idleScreen}}
+	})
+	for _, c := range []struct {
+		args []string
+		want string
+	}{{nil, "--permission-mode plan"}, {[]string{"--verbose"}, "--verbose"}, {nil, "--verbose"}, {[]string{}, ""}, {nil, ""}} {
+		pane.Gone()
+		w.become(w.get(was.ID), task.Interrupted)
+		r, err := w.Redispatch(t.Context(), was.ID, c.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, args, _ := strings.Cut(started, " "); args != c.want || strings.Join(r.Task.Args, " ") != c.want {
+			t.Errorf("with %q it was started with %q, and keeps %q; want %q", c.args, args, r.Task.Args, c.want)
+		}
+		pane = w.herdr.Pane(r.Task.Herdr.Pane)
+	}
+}
+
 func TestARedispatchThatFailsIsUndone(t *testing.T) {
 	for name, fail := range map[string]herdrtest.Fault{
 		"the pane":   {Method: "tab.create", Error: &herdrtest.Error{Code: "internal_error"}},

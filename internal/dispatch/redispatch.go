@@ -11,7 +11,7 @@ import (
 )
 
 // Redispatch gives an interrupted task to another agent, in a new pane and the same camp. args are for the agent's own
-// program, as they were for the first.
+// program; nil are those that the one before was given.
 func (d *Desk) Redispatch(ctx context.Context, id string, args []string) (r Result, err error) {
 	t, err := d.tasks().Get(id)
 	if err != nil {
@@ -46,13 +46,16 @@ func (d *Desk) Redispatch(ctx context.Context, id string, args []string) (r Resu
 	}()
 	next := t
 	next.Redispatches = append(next.Redispatches[:len(next.Redispatches):len(next.Redispatches)], time.Now().UTC())
-	a, err := d.post(ctx, c, next, args, &back)
+	if args != nil {
+		next.Args = args
+	}
+	a, err := d.post(ctx, c, next, &back)
 	if err != nil {
 		return r, err
 	}
 	now, err := d.tasks().Update(ctx, t.ID, task.Interrupted, func(t *task.Task) error {
 		begin(t, head)
-		t.Herdr, t.Redispatches = herdrOf(c, a), next.Redispatches
+		t.Herdr, t.Redispatches, t.Args = herdrOf(c, a), next.Redispatches, next.Args
 		address(t, commander)
 		return nil
 	})

@@ -75,6 +75,7 @@ type Task struct {
 	Model       string   `json:"model,omitempty"`
 	Effort      string   `json:"effort,omitempty"`
 	Agent       string   `json:"agent,omitempty"` // claude, codex, pi, opencode
+	Args        []string `json:"args,omitempty"`  // of the agent's own program, as they were given for it
 	ReportPath  string   `json:"report_path,omitempty"`
 	Output      string   `json:"output,omitempty"` // the pane's last text
 	Note        string   `json:"note,omitempty"`
