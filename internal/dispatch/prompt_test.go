@@ -317,6 +317,49 @@ func TestAnInterruptedTaskGoesToAnotherAgentInTheSameCamp(t *testing.T) {
 	}
 }
 
+func TestThePaneOfTheSoldierBeforeIsClosedIfNothingIsInIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world, *herdrtest.Pane)
+		stays  string
+	}{
+		"its shell":        {func(_ *world, p *herdrtest.Pane) {}, ""},
+		"another terminal": {func(w *world, _ *herdrtest.Pane) { w.herdr.Restart(herdrtest.Shells) }, "it has another terminal now"},
+		"what begins meanwhile": {func(w *world, p *herdrtest.Pane) {
+			p.ShellPID(7)
+			w.herdr.OnLaunch("claude", func(_ *herdrtest.Pane, _ herdrtest.Launch) []herdrtest.Step {
+				p.Foreground(herdrtest.Process{PID: 8, Name: "vim"})
+				return []herdrtest.Step{{State: herdrtest.Idle, Screen: idleScreen}}
+			})
+		}, `"vim" runs`},
+		"a herdr that fails": {func(w *world, _ *herdrtest.Pane) {
+			w.herdr.Inject(herdrtest.Fault{Method: "pane.close", Error: &herdrtest.Error{Code: "internal_error", Message: "no"}})
+		}, "was not closed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			was, pane := w.finished(task.Interrupted)
+			pane.Gone()
+			c.change(w, pane)
+			r, err := w.Redispatch(t.Context(), was.ID, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if closed := strings.Contains(r.Did, ", closed pane "+was.Herdr.Pane); closed != (c.stays == "") || w.paneStands(was.Herdr.Pane) == closed {
+				t.Errorf("%q; it stands: %v", r.Did, w.paneStands(was.Herdr.Pane))
+			}
+			if c.stays != "" {
+				w.warned(r, c.stays)
+				w.warned(r, "pane "+was.Herdr.Pane)
+			} else if len(r.Warnings) > 0 {
+				t.Errorf("warned of %q", r.Warnings)
+			}
+			if !w.paneStands(r.Task.Herdr.Pane) {
+				t.Error("the new one was closed")
+			}
+		})
+	}
+}
+
 func TestTheSuccessorIsGivenTheArgumentsOfTheOneBefore(t *testing.T) {
 	w := newWorld(t)
 	was, pane := w.dispatched(Order{Args: []string{"--permission-mode", "plan"}})

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,8 @@ func (d *Desk) Redispatch(ctx context.Context, id string, args []string) (r Resu
 	if err != nil {
 		return r, err
 	}
-	if err := d.left(ctx, c, t); err != nil {
+	old, err := d.left(ctx, c, t)
+	if err != nil {
 		return r, err
 	}
 	head, err := d.head(ctx, t)
@@ -77,24 +79,45 @@ func (d *Desk) Redispatch(ctx context.Context, id string, args []string) (r Resu
 	d.watched(context.WithoutCancel(ctx), &r)
 	r.Task = now
 	r.Did = fmt.Sprintf("redispatched %s %s: %s in pane %s", t.Kind, Short(t.ID), t.Agent, a.PaneID)
+	if d.clear(ctx, t, old, &r) {
+		r.Did += ", closed pane " + old.pane
+	}
 	r.Next = "you are woken when its turn ends; until then: vx task show " + Short(t.ID)
 	return r, nil
 }
 
-// left is the refusal of a second soldier beside one that only seemed to be gone, nil where it is gone.
-func (d *Desk) left(ctx context.Context, c *herdr.Client, t task.Task) error {
+// clear closes the pane of the soldier before, in which no agent is any more.
+func (d *Desk) clear(ctx context.Context, t task.Task, old place, r *Result) bool {
+	if old.pane != "" {
+		old = d.look(ctx, t) // a new one has been started meanwhile
+	}
+	switch {
+	case old.left != "":
+		r.warn("%s", old.left)
+	case old.busy != "" || old.agent != "":
+		r.warn("pane %s of the soldier before was left open: %s", old.pane, cmp.Or(old.busy, quoted(old.agent)+" is in it"))
+	case old.pane != "":
+		return d.close(ctx, old, r)
+	}
+	return false
+}
+
+// left is what has become of the pane of a soldier that is gone. A second soldier beside one that only seemed to be is
+// refused.
+func (d *Desk) left(ctx context.Context, c *herdr.Client, t task.Task) (place, error) {
 	refuse := func(what, pane string) error {
 		return &Refusal{about(t), fmt.Sprintf("%s still, in pane %s", what, pane), "look at it, and close that pane if it is of no more use"}
 	}
 	switch a, err := find(ctx, c, t); {
 	case err == nil:
-		return refuse(fmt.Sprintf("its %s is %s", a.Kind, a.Status), a.PaneID)
+		return place{}, refuse(fmt.Sprintf("its %s is %s", a.Kind, a.Status), a.PaneID)
 	case !errors.Is(err, errGone):
-		return err
+		return place{}, err
 	}
 	// Herdr has been seen to forget an agent that runs.
-	if place := d.look(ctx, t); place.busy != "" {
-		return refuse(place.busy, place.pane)
+	old := d.look(ctx, t)
+	if old.busy != "" {
+		return old, refuse(old.busy, old.pane)
 	}
-	return nil
+	return old, nil
 }

@@ -115,6 +115,7 @@ func (d *Desk) unstrike(ctx context.Context, t, before task.Task, err error) err
 type place struct {
 	client *herdr.Client
 	pane   string // that may be closed; "" for none
+	agent  string // that is in it, "" for none
 	busy   string // what goes on in it, "" for nothing
 	left   string // why a pane that may still be the task's is left alone
 }
@@ -134,7 +135,7 @@ func (d *Desk) look(ctx context.Context, t task.Task) place {
 	case pane.TerminalID != t.Herdr.TerminalID:
 		return place{left: fmt.Sprintf("pane %s was left open: it has another terminal now than the one of this task", t.Herdr.Pane)}
 	}
-	p := place{client: c, pane: pane.PaneID}
+	p := place{client: c, pane: pane.PaneID, agent: pane.Kind}
 	if pane.Kind != "" {
 		if !pane.Status.Rests() && pane.Status != herdr.Unknown {
 			p.busy = fmt.Sprintf("%s is %s", pane.Kind, pane.Status)
