@@ -34,7 +34,7 @@ var undoFiles = []string{"install.json", "install-local.json"}
 // parts are the entries of a project's directory that this build knows.
 var parts = map[string]bool{
 	"project.json": true, "project.lock": true, "wakes": true, "history.jsonl": true, "history.jsonl.1": true,
-	"history.lock": true, "clients": true, "await.ended": true,
+	"history.lock": true, "clients": true, "commanders": true, "await.ended": true,
 	"install.json": true, "install.json.lock": true, "install-local.json": true, "install-local.json.lock": true,
 }
 

@@ -82,7 +82,7 @@ func TestHoldingsCountWhatMayNotBeLost(t *testing.T) {
 	put(t, q, Wake{Title: "c"})
 	put(t, q, Wake{Kind: KindForum, Title: "d"})
 	drop(t, q, ".bad/x.json", "{")
-	for _, name := range []string{"install-local.json", "install.json.lock", "clients/1-2.json", "later/1.json", "wakes/notes.txt", ".project.json123"} {
+	for _, name := range []string{"install-local.json", "install.json.lock", "clients/1-2.json", "commanders/1-2.json", "later/1.json", "wakes/notes.txt", ".project.json123"} {
 		path := q.Project.Join(name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("12345"), 0o600)); err != nil {
 			t.Fatal(err)
@@ -232,6 +232,11 @@ func TestAMoveIntoAPlaceWithStateMergesBoth(t *testing.T) {
 	}
 	if err := q.Project.Update(func(c *state.Config) { c.Await = "always" }); err != nil {
 		t.Fatal(err)
+	}
+	for _, p := range []*state.Project{q.Project, to.Project} { // who is to be woken in one place is not in another
+		if err := errors.Join(os.Mkdir(p.Join("commanders"), 0o700), os.WriteFile(p.Join("commanders", "1-2.json"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	had := len(events(t, q)) + len(events(t, to))
 	m, err := Move(t.Context(), q.Project, "/srv/shop")

@@ -245,7 +245,7 @@ func (q *Queue) takeHistory(from *Queue) error {
 // dissolve removes the directory of a project from which everything was taken. What has come since makes it fail, and
 // stays.
 func (q *Queue) dissolve() error {
-	for _, dir := range []string{q.join(".tmp"), q.Project.Join("clients")} {
+	for _, dir := range []string{q.join(".tmp"), q.Project.Join("clients"), q.Project.Join("commanders")} {
 		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
