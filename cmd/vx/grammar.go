@@ -53,6 +53,11 @@ type grammar struct {
 		Move   projectMove   `cmd:"" help:"Keep the state of a project that was moved or renamed."`
 		Forget projectForget `cmd:"" help:"Remove all that is kept of a project."`
 	} `cmd:"" group:"house" brief:"list, move, forget" help:"List, move and forget projects."`
+	Commander struct {
+		List     commanderList     `cmd:"" help:"List the commanders of a project, and whether they wait."`
+		Register commanderRegister `cmd:"" help:"Make the session that runs this known to its project."`
+		Leave    commanderLeave    `cmd:"" help:"Forget the session that runs this."`
+	} `cmd:"" group:"house" brief:"who is to be woken" help:"Show who is to be woken, and make it known."`
 	GC       gcCommand `cmd:"" name:"gc" group:"house" brief:"remove what is old" help:"Remove what has been of no more use for long."`
 	Sentinel struct {
 		Await  sentinelAwait  `cmd:"" help:"Wait for news, print it, and so start the next turn."`

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"vx/internal/awaiter"
+	"vx/internal/commander"
 	"vx/internal/dispatch"
 	"vx/internal/state"
 	"vx/internal/status"
@@ -100,8 +100,8 @@ func printStatus(out io.Writer, r status.Report) error {
 		return w.err
 	}
 	w.tasks(r)
-	for _, a := range r.Awaits {
-		w.row("await", "%s", awaitLine(a))
+	for _, e := range r.Commanders {
+		w.row("commander", "%s", commanderLine(e))
 	}
 	if len(r.Awaits) == 0 {
 		w.row("await", "%s", r.NoAwait(time.Now()))
@@ -152,22 +152,16 @@ func (w *statusPrinter) row(name, format string, args ...any) {
 	w.line("  %-12s"+format, append([]any{name}, args...)...)
 }
 
-// awaitLine says whom an await serves.
-func awaitLine(r awaiter.Record) string {
-	s := "for a client"
-	if r.Harness != "" {
-		s = "for " + printable(r.Harness)
+// commanderLine says who is to be woken, and whether it waits for that.
+func commanderLine(e commander.Entry) string {
+	s := named(e)
+	if e.Session != "" {
+		s += ", session " + short(printable(e.Session), 40)
 	}
-	if r.Client.PID != 0 {
-		s += fmt.Sprintf(" %d", r.Client.PID)
+	if e.Pane != "" {
+		s += ", pane " + short(printable(e.Pane), 20)
 	}
-	if r.Session != "" {
-		s += ", session " + short(printable(r.Session), 40)
-	}
-	if r.Pane != "" {
-		s += ", pane " + short(printable(r.Pane), 20)
-	}
-	return s + ", since " + clock(r.Since)
+	return s + ", since " + clock(e.Since) + ", " + waits(e)
 }
 
 // tasks prints a line a task: what it is called, how far it has come and since when, what it waits for.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -232,6 +233,21 @@ func (e Entry) check() error {
 		if len(text) > maxText || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
 			return fmt.Errorf("unusable text %.40q", text)
 		}
+	}
+	if e.Server != nil && e.Server.URL != "" {
+		return checkURL(e.Server.URL)
+	}
+	return nil
+}
+
+// checkURL refuses what nothing can be posted to, and what would keep a password in a file.
+func checkURL(s string) error {
+	u, err := url.Parse(s)
+	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil) {
+		err = errors.New("want http://HOST:PORT")
+	}
+	if err != nil {
+		return fmt.Errorf("server's address: %w", err)
 	}
 	return nil
 }

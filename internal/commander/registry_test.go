@@ -279,9 +279,14 @@ func TestWhatIsNoCommanderIsRefused(t *testing.T) {
 		"an escape":    {Harness: "pi", Process: self, Session: "\x1b[2J"},
 		"no text":      {Harness: "pi", Process: self, Pane: "\xff"},
 		"a long story": {Harness: "pi", Process: self, Server: &Server{Directory: strings.Repeat("x", maxText+1)}},
+		"no address":   {Harness: "pi", Process: self, Server: &Server{URL: "file:///etc/passwd"}},
+		"a password":   {Harness: "pi", Process: self, Server: &Server{URL: "http://u:secret@127.0.0.1:1"}},
 	} {
-		if err := Register(p, e); err == nil {
+		err := Register(p, e)
+		if err == nil {
 			t.Errorf("%s is registered", what)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 	w.are(w.live(p))

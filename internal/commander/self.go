@@ -26,11 +26,20 @@ func Self(ctx context.Context, dir *state.Dir, here Here) (e Entry, project stri
 		return Entry{}, c.Project, err
 	}
 	e.Pane, e.Socket = here.Pane, here.Socket
-	if here.Socket != "" {
-		agent, _ := inPane(ctx, here) // that it is not known does no harm
-		e.Terminal = agent.TerminalID
-	}
+	e.Terminal = Terminal(ctx, here)
 	return e, c.Project, err
+}
+
+// Terminal is herdr's id of what an agent's pane shows, which stays when the pane is moved; "" where it is not known.
+func Terminal(ctx context.Context, here Here) string {
+	if here.Pane == "" || here.Socket == "" {
+		return ""
+	}
+	agent, err := inPane(ctx, here)
+	if err != nil {
+		return "" // which does no harm: the pane's own id is known
+	}
+	return agent.TerminalID
 }
 
 // who is the nearest process that a commander runs in.

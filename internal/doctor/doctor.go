@@ -59,6 +59,8 @@ var Checks = []Check{
 	{"state directory", directory},
 	{"locks, FIFOs and renames", primitives},
 	{"await", awaits},
+	{"commanders", commanders},
+	{"commanders share one wake queue", shared},
 	{"sentinel", sentinel},
 	{"herdr", herdrs},
 	{"tasks", tasks},

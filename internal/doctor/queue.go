@@ -10,75 +10,18 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"vx/hook"
-	"vx/internal/awaiter"
+	"vx/internal/pace"
 	"vx/internal/state"
 	"vx/internal/wake"
 )
 
 // longAgo is how long a delivery may be under way; it takes milliseconds.
 const longAgo = time.Minute
-
-// awaits says who waits, or that news waits and nobody else does.
-func awaits(_ context.Context, p *Patient) []Result {
-	if p.Project == nil {
-		return nil
-	}
-	live, left, err := awaiter.Look(p.State, p.Project)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return failure("look into "+p.State.Awaiters(), "%v", err)
-	}
-	if len(live) > 0 {
-		var names []string
-		for _, e := range live {
-			names = append(names, fmt.Sprintf("for %s since %s", serves(e.Record), p.clock(e.Since)))
-		}
-		return ok("%d waiting, %s", len(live), strings.Join(names, ", "))
-	}
-	since := ""
-	// What a killed one left says that the end which is known was not the last.
-	if at := awaiter.Ended(p.Project); len(left) == 0 && !at.IsZero() {
-		since = " since " + p.clock(at)
-	}
-	n, err := wake.Open(p.Project).Count()
-	if err != nil {
-		return failure("", "%v", err)
-	}
-	// What the hook's gate goes by; a session may still be in a pane although this shell is not.
-	c, err := p.Project.Config()
-	inPanes := err == nil && c.Await == "" && os.Getenv("HERDR_WORKSPACE_ID") == ""
-	waits := "wakes wait"
-	switch {
-	case n == 0 && inPanes:
-		return info("no await%s, and nothing waits; outside of herdr's panes there is none without vx init --await always", since)
-	case n == 0:
-		return info("no await%s, and nothing waits", since)
-	case n == 1:
-		waits = "wake waits"
-	}
-	fix := "start claude there, or give it a prompt"
-	if inPanes {
-		fix = "vx init --await always, if the session is not in a herdr pane"
-	}
-	return warning(fix, "no await%s, %d %s; delivered at the end of the next turn", since, n, waits)
-}
-
-// serves is whom an await is for.
-func serves(r awaiter.Record) string {
-	name := r.Harness
-	if name == "" {
-		name = "a client"
-	}
-	if r.Client.PID != 0 {
-		name += fmt.Sprintf(" (process %d)", r.Client.PID)
-	}
-	return name
-}
 
 // deliveries looks for those that are under way for longer than one can take.
 func deliveries(_ context.Context, p *Patient) []Result {
@@ -128,7 +71,7 @@ func brakes(_ context.Context, p *Patient) []Result {
 	if p.Project == nil {
 		return nil
 	}
-	braked, err := hook.Brakes(p.Project)
+	braked, err := pace.Brakes(p.Project)
 	var all []Result
 	if err != nil {
 		all = warning("vx wake log", "%v", err)

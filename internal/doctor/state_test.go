@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"vx/internal/awaiter"
 	"vx/internal/proc"
 	"vx/internal/state"
 	"vx/internal/wake"
@@ -128,32 +127,6 @@ func TestWhatTheQueueIsBuiltOnIsTried(t *testing.T) {
 	if err := tryDirLock(w.home + "/none"); err == nil {
 		t.Error("a directory that is not there was locked")
 	}
-}
-
-func TestWhoWaitsIsNamed(t *testing.T) {
-	w := newWorld(t)
-	w.says("await")
-	q := w.project(w.root)
-	w.says("await", "info no await, and nothing waits")
-	w.put(q, "a")
-	w.says("await", "warn no await, 1 wake waits; delivered at the end of the next turn: start claude there, or give it a prompt")
-	w.put(q, "b")
-
-	r := awaiter.Record{Process: proc.Self(), Project: w.root, Harness: "claude", Client: proc.ID{PID: 42, Start: 1}, Since: time.Date(2026, 1, 2, 14, 2, 0, 0, time.Local)}
-	a, err := awaiter.Register(q.Project.State(), q.Project, r)
-	w.must(err)
-	w.says("await", "ok 1 waiting, for claude (process 42) since 2026-01-02 14:02")
-	w.must(a.Close())
-	w.says("await", "warn no await since "+time.Now().Format("15:04")+", 2 wakes wait; delivered at the end of the next turn: *")
-
-	// One that was killed ended at a time that nobody knows.
-	w.write(q.Project.State().Awaiters()+"/"+q.Project.ID()+"-1-00000000.json", "{}")
-	w.says("await", "warn no await, 2 wakes wait; *")
-
-	w.must(q.Project.Update(func(c *state.Config) { c.Await = "" }))
-	w.says("await", "warn *: vx init --await always, if the session is not in a herdr pane")
-	t.Setenv("HERDR_WORKSPACE_ID", "w1")
-	w.says("await", "warn *: start claude there, or give it a prompt")
 }
 
 func TestADeliveryThatHangsIsNamed(t *testing.T) {

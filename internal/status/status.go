@@ -11,8 +11,9 @@ import (
 	"slices"
 	"time"
 
-	"vx/hook"
 	"vx/internal/awaiter"
+	"vx/internal/commander"
+	"vx/internal/pace"
 	"vx/internal/proc"
 	"vx/internal/state"
 	"vx/internal/wake"
@@ -27,8 +28,10 @@ type Report struct {
 	Awaits []awaiter.Record `json:"awaits"`
 	// NoAwaitSince is when the last await ended; zero while one lives, and where that is not known.
 	NoAwaitSince time.Time `json:"no_await_since,omitzero"`
-	MutedUntil   time.Time `json:"muted_until,omitzero"` // zero: not muted
-	Slowed       []Slowed  `json:"slowed"`
+	// Commanders are who is to be woken, those with an await and those without.
+	Commanders []commander.Entry `json:"commanders"`
+	MutedUntil time.Time         `json:"muted_until,omitzero"` // zero: not muted
+	Slowed     []Slowed          `json:"slowed"`
 
 	Tasks []Task `json:"tasks"`          // those that are not over
 	Over  int    `json:"over,omitempty"` // landed or struck, and not among them
@@ -70,7 +73,7 @@ const (
 
 // Nothing is the report of a project of which nothing is kept.
 func Nothing(root string) Report {
-	return Report{Project: root, Awaits: []awaiter.Record{}, Tasks: []Task{}, Slowed: []Slowed{}, Next: []wake.Wake{}, Last: []Delivery{}}
+	return Report{Project: root, Awaits: []awaiter.Record{}, Commanders: []commander.Entry{}, Tasks: []Task{}, Slowed: []Slowed{}, Next: []wake.Wake{}, Last: []Delivery{}}
 }
 
 // Of is how things stand with a project, with all its tasks or those that are not over.
@@ -90,7 +93,7 @@ func Of(ctx context.Context, p *state.Project, all bool) Report {
 	if c.Muted(time.Now()) {
 		r.MutedUntil = c.MutedUntil
 	}
-	braked, err := hook.Brakes(p)
+	braked, err := pace.Brakes(p)
 	r.trouble(err)
 	for _, b := range braked {
 		r.Slowed = append(r.Slowed, Slowed{b.Client, b.Interval.String(), b.Next})
@@ -109,14 +112,16 @@ func (r *Report) trouble(err error) {
 }
 
 func (r *Report) awaits(p *state.Project) {
-	live, err := awaiter.List(p.State(), p)
-	r.trouble(err)
+	live, _ := awaiter.List(p.State(), p) // what could not be read Live tells
 	for _, e := range live {
 		r.Awaits = append(r.Awaits, e.Record)
 	}
 	if len(live) == 0 {
 		r.NoAwaitSince = awaiter.Ended(p)
 	}
+	commanders, err := commander.Live(p.State(), p)
+	r.trouble(err)
+	r.Commanders = append(r.Commanders, commanders...)
 }
 
 func (r *Report) queue(q *wake.Queue) {
@@ -161,12 +166,17 @@ func receipt(e wake.Event, before string) string {
 	return before
 }
 
-// NoAwait says that nobody waits, and since when if that is known: "no await since 14:02".
+// NoAwait says that nobody waits, since when if that is known, and what becomes of wakes:
+// "no await since 14:02, 2 wakes wait; delivered at the end of the next turn".
 func (r Report) NoAwait(now time.Time) string {
-	if r.NoAwaitSince.IsZero() {
-		return "no await"
+	s := "no await"
+	if !r.NoAwaitSince.IsZero() {
+		s += " since " + moment(r.NoAwaitSince, now)
 	}
-	return "no await since " + moment(r.NoAwaitSince, now)
+	if r.Waiting > 0 {
+		s += ", " + commander.Outlook(r.Waiting, r.Commanders)
+	}
+	return s
 }
 
 // moment is a time of today, or of another day with its date.

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"vx/internal/awaiter"
+	"vx/internal/commander"
 	"vx/internal/proc"
 	"vx/internal/state"
 	"vx/internal/wake"
@@ -99,7 +101,7 @@ func TestAReportTellsWhatWaitsAndWhatWasDelivered(t *testing.T) {
 func TestAReportTellsWhoWaitsOrSinceWhenNobodyDoes(t *testing.T) {
 	p := project(t)
 	put(t, p, "a")
-	want(t, "before any", Of(t.Context(), p, false).NoAwait(time.Now()), "no await")
+	want(t, "before any", Of(t.Context(), p, false).NoAwait(time.Now()), "no await, 1 wake waits; delivered at the end of the next turn")
 	record := awaiter.Record{Process: proc.Self(), Project: p.Root, Harness: "claude", Session: "s1", Pane: "p1", Since: time.Now().UTC().Round(0)}
 	a, err := awaiter.Register(p.State(), p, record)
 	if err != nil {
@@ -118,9 +120,43 @@ func TestAReportTellsWhoWaitsOrSinceWhenNobodyDoes(t *testing.T) {
 		t.Errorf("afterwards: %v, %v", r.Awaits, r.NoAwaitSince)
 	}
 	at := time.Date(2026, 3, 4, 14, 2, 59, 0, time.Local)
-	r.NoAwaitSince = at
+	r.NoAwaitSince, r.Waiting = at, 0
 	want(t, "the same day", r.NoAwait(at.Add(time.Hour)), "no await since 14:02")
 	want(t, "the day after", r.NoAwait(at.Add(24*time.Hour)), "no await since 2026-03-04 14:02")
+	r.Waiting = 2
+	want(t, "with wakes", r.NoAwait(at), "no await since 14:02, 2 wakes wait; delivered at the end of the next turn")
+}
+
+func TestAReportTellsWhoIsToBeWokenAndWhetherItWaits(t *testing.T) {
+	p := project(t)
+	since := time.Date(2026, 3, 4, 14, 2, 0, 0, time.UTC)
+	e := commander.Entry{Harness: "opencode", Process: proc.Self(), Pane: "w1:p2", Since: since, Server: &commander.Server{URL: "http://127.0.0.1:4096"}}
+	if err := commander.Register(p, e); err != nil {
+		t.Fatal(err)
+	}
+	put(t, p, "a")
+	is := func(want commander.Entry) {
+		t.Helper()
+		r := Of(t.Context(), p, false)
+		if diff := cmp.Diff([]commander.Entry{want}, r.Commanders, cmpopts.IgnoreUnexported(commander.Entry{})); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	is(e)
+	want(t, "nobody waits", Of(t.Context(), p, false).NoAwait(time.Now()), "no await, 1 wake waits; the sentinel delivers to opencode")
+	a, err := awaiter.Register(p.State(), p, awaiter.Record{Process: proc.Self(), Project: p.Root, Client: proc.Self(), Harness: "opencode", Since: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	e.Waits = true
+	is(e)
+	if err := os.WriteFile(p.Join("commanders", fmt.Sprintf("%d-%d.json", e.Process.PID, e.Process.Start)), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := Of(t.Context(), p, false); len(r.Trouble) != 1 || len(r.Commanders) != 1 {
+		t.Errorf("one that cannot be read: %v, %+v", r.Trouble, r.Commanders)
+	}
 }
 
 func TestAReportTellsOfAMuteThatLastsStill(t *testing.T) {
