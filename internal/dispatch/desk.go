@@ -3,7 +3,8 @@
 // finished, which is the sentinel's part, and prints nothing.
 //
 // An order whose step fails takes back the steps before. What a crash in the middle leaves is named by the task's record,
-// which is written first: a task that stays pending, with or without its camp, which a strike removes; a task that runs and
+// which is written first: a task that stays pending, with or without its camp, which a strike removes with any tab of the
+// task's name; a task that runs and
 // was never prompted, which the sentinel tells of. A task is saved only over the status that the order has seen, so a land or
 // a strike in between wins.
 package dispatch

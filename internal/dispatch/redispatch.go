@@ -46,6 +46,7 @@ func (d *Desk) Redispatch(ctx context.Context, id string, args []string) (r Resu
 			err = back.all(ctx, err)
 		}
 	}()
+	d.tidy(ctx, t, &r)
 	next := t
 	next.Redispatches = append(next.Redispatches[:len(next.Redispatches):len(next.Redispatches)], time.Now().UTC())
 	if args != nil {
@@ -94,7 +95,7 @@ func (d *Desk) clear(ctx context.Context, t task.Task, old place, r *Result) boo
 	switch {
 	case old.left != "":
 		r.warn("%s", old.left)
-	case old.busy != "" || old.agent != "":
+	case old.used():
 		r.warn("pane %s of the soldier before was left open: %s", old.pane, cmp.Or(old.busy, quoted(old.agent)+" is in it"))
 	case old.pane != "":
 		return d.close(ctx, old, r)

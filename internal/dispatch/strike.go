@@ -23,7 +23,7 @@ func (d *Desk) Strike(ctx context.Context, id string, force bool) (r Result, err
 	}
 	switch {
 	case t.Status == task.Struck && (t.Camp == nil || !d.campOf(t).Stands()):
-		return r, &Refusal{about(t), "it is struck already", "vx status --all"}
+		return d.finish(ctx, t, force)
 	case t.Status == task.Running && !force:
 		return r, &Refusal{about(t), "it is running", "vx strike " + Short(t.ID) + " --force ends it, whatever is lost; else wait for its end"}
 	}
@@ -34,11 +34,15 @@ func (d *Desk) Strike(ctx context.Context, id string, force bool) (r Result, err
 	}
 	place := d.look(ctx, t)
 	if place.busy != "" && !force {
-		return r, &Refusal{about(t), fmt.Sprintf("%s in its pane %s", place.busy, place.pane), "wait for its end, or vx strike " + Short(t.ID) + " --force"}
+		return r, place.working(t)
 	}
 	before := t
 	if t, err = d.struck(ctx, t); err != nil {
 		return r, err
+	}
+	var strays []string
+	if place.left == "" {
+		strays = d.tidy(ctx, before, &r)
 	}
 	closed := false
 	if place.busy != "" {
@@ -61,6 +65,9 @@ func (d *Desk) Strike(ctx context.Context, id string, force bool) (r Result, err
 	if closed {
 		did = append(did, "closed pane "+place.pane)
 	}
+	for _, pane := range strays {
+		did = append(did, "closed pane "+pane)
+	}
 	if place.left != "" {
 		r.warn("%s", place.left)
 	}
@@ -72,6 +79,25 @@ func (d *Desk) Strike(ctx context.Context, id string, force bool) (r Result, err
 		r.Next = "vx status"
 	}
 	r.Task, r.Did = t, fmt.Sprintf("struck %s %s: %s", t.Kind, Short(t.ID), strings.Join(did, ", "))
+	return r, nil
+}
+
+// finish closes the pane of a task that is struck already, which herdr would not do then.
+func (d *Desk) finish(ctx context.Context, t task.Task, force bool) (r Result, err error) {
+	place := d.look(ctx, t)
+	switch {
+	case place.left != "":
+		return r, &Refusal{about(t), "it is struck already; " + place.left, "vx status --all"}
+	case place.pane == "":
+		return r, &Refusal{about(t), "it is struck already", "vx status --all"}
+	case place.busy != "" && !force:
+		return r, place.working(t)
+	}
+	if err := place.client.ClosePane(ctx, place.pane); err != nil {
+		return r, fmt.Errorf("%s: pane %s: %w", about(t), place.pane, err)
+	}
+	r.Task, r.Next = t, "vx status"
+	r.Did = fmt.Sprintf("struck %s %s: closed pane %s", t.Kind, Short(t.ID), place.pane)
 	return r, nil
 }
 
@@ -120,6 +146,11 @@ type place struct {
 	left   string // why a pane that may still be the task's is left alone
 }
 
+// working is the refusal to end what goes on in a task's pane.
+func (p place) working(t task.Task) error {
+	return &Refusal{about(t), fmt.Sprintf("%s in its pane %s", p.busy, p.pane), "wait for its end, or vx strike " + Short(t.ID) + " --force"}
+}
+
 // look finds a task's pane. A watched one's is a person's own, and a terminal that is another one may be too.
 func (d *Desk) look(ctx context.Context, t task.Task) place {
 	if t.Camp == nil || t.Herdr == nil {
@@ -131,10 +162,15 @@ func (d *Desk) look(ctx context.Context, t task.Task) place {
 	case herdr.Code(err) == herdr.PaneNotFound, errors.Is(err, herdr.ErrUnreachable):
 		return place{}
 	case err != nil:
-		return place{left: fmt.Sprintf("pane %s was left as it is: %v", t.Herdr.Pane, err)}
+		return place{left: fmt.Sprintf("pane %s was left open, with what runs in it: %v; once herdr answers, close it there, or: vx strike %s", t.Herdr.Pane, err, Short(t.ID))}
 	case pane.TerminalID != t.Herdr.TerminalID:
 		return place{left: fmt.Sprintf("pane %s was left open: it has another terminal now than the one of this task", t.Herdr.Pane)}
 	}
+	return placeOf(ctx, c, pane)
+}
+
+// placeOf is what goes on in a pane.
+func placeOf(ctx context.Context, c *herdr.Client, pane herdr.Pane) place {
 	p := place{client: c, pane: pane.PaneID, agent: pane.Kind}
 	if pane.Kind != "" {
 		if !pane.Status.Rests() && pane.Status != herdr.Unknown {
@@ -155,10 +191,13 @@ func (d *Desk) look(ctx context.Context, t task.Task) place {
 	return p
 }
 
+// used reports whether anything but an idle shell is there.
+func (p place) used() bool { return p.agent != "" || p.busy != "" }
+
 func (d *Desk) close(ctx context.Context, p place, r *Result) bool {
 	err := p.client.ClosePane(context.WithoutCancel(ctx), p.pane)
 	if err != nil && herdr.Code(err) != herdr.PaneNotFound {
-		r.warn("pane %s was not closed: %v", p.pane, err)
+		r.warn("pane %s was not closed, and what runs in it goes on: %v; close it in herdr", p.pane, err)
 	}
 	return err == nil
 }
