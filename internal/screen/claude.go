@@ -16,7 +16,8 @@ var (
 	claudeStill   = pattern(` · \d+ [^·]*still running$`)
 	claudeWaiting = pattern(`^✻ Waiting for \d+ background agents? to finish$`)
 	claudeSpinner = pattern(`^[·✢*✶✻✽✳] \S.*(…$|… *\(|\b[Rr]etrying in \d|· attempt \d+/\d+)`)
-	claudeReduced = pattern(`^● \S.*…($| \(\d+[ms])`) // prefersReducedMotion; or an answer, or a tool that runs
+	claudeRetry   = pattern(`\b[Rr]etrying in \d|· attempt \d+/\d+`) // below what the server said, which may be anything
+	claudeReduced = pattern(`^● \S.*…($| \(\d+[ms])`)                // prefersReducedMotion; or an answer, or a tool that runs
 	claudeRunning = pattern(`^  ⎿  (Running|Waiting)…`)
 	claudeStopped = pattern(`^(  ⎿  (Interrupted · What s|(User r|R)ejected |API Error: )|● (API Error: |(User d|D)eclined to answer ))`)
 
@@ -114,6 +115,9 @@ func findClaudeBox(s pane) (claudeBox, bool) {
 			return claudeBox{}, false // a dialog of 2.1.332
 		}
 		bottom--
+	}
+	if bottom > 0 && isRule(s[bottom-1], '─') && width(s[bottom-1]) > width(s[bottom]) {
+		return claudeBox{}, false // a terminal that was just made narrower has wrapped the rules
 	}
 	for top := bottom - 1; top >= 0; top-- {
 		// The upper rule may carry the session's name.
@@ -257,7 +261,7 @@ func readClaudeEnd(s pane, box claudeBox) claudeEnd {
 	bottom := para[len(para)-1]
 	end.line = text
 	switch {
-	case claudeSummary().MatchString(text):
+	case claudeSummary().MatchString(text) && !claudeRetry().MatchString(text):
 		end.is = claudeEnded
 		if claudeStill().MatchString(text) {
 			end.is = claudeEndedBusy

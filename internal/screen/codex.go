@@ -67,8 +67,8 @@ func codex(s pane, title string) Reading {
 		return because(Working, "spinner", last)
 	case codexTimer().MatchString(end[0]): // or an answer that looks so
 		return because(Unknown, "", "")
-	case len(end) == 1 && codexTasks().MatchString(last):
-		return because(Background, "own line", last)
+	case len(end) <= 2 && codexTasks().MatchString(end[0]): // two while a terminal that was made narrower wraps it
+		return because(Background, "own line", end[0])
 	case codexGoal().MatchString(own):
 		return because(Background, "own line", own)
 	case aside:

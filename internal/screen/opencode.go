@@ -1,6 +1,9 @@
 package screen
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // OpenCode draws, from the bottom up: its status line; the input, a block behind `┃` that ends in `╹▀▀▀`; the
 // conversation. The status line begins with eight moving cells while a turn runs. A dialog takes the place of the input.
@@ -18,7 +21,8 @@ func opencode(s pane) Reading {
 	for bottom >= 0 && !strings.HasPrefix(strings.TrimSpace(s[bottom]), "╹▀▀▀") {
 		bottom--
 	}
-	if bottom < 0 || bottom+1 >= len(s) {
+	// What stands above a dialog may be a copy of the input.
+	if bottom < 0 || bottom+1 >= len(s) || slices.ContainsFunc(s[bottom+1:], isOpencodeBlock) {
 		return opencodeWithoutInput(s)
 	}
 	status := s[bottom+1]
@@ -26,11 +30,11 @@ func opencode(s pane) Reading {
 		return because(Working, "own line", status)
 	}
 	top := bottom
-	for top > 0 && strings.HasPrefix(strings.TrimSpace(s[top-1]), "┃") {
+	for top > 0 && isOpencodeBlock(s[top-1]) {
 		top--
 	}
 	_, end := paragraph(s[:top])
-	if n := len(end); n > 0 && strings.HasPrefix(strings.TrimSpace(end[n-1]), "┃") {
+	if n := len(end); n > 0 && isOpencodeBlock(end[n-1]) {
 		return because(Unknown, "", "") // a message that nothing answers yet
 	}
 	if !opencodeStatus().MatchString(status) {
@@ -39,9 +43,12 @@ func opencode(s pane) Reading {
 	return because(Idle, "own line", status)
 }
 
+// isOpencodeBlock says whether a line belongs to the input, a dialog, a message or a tool.
+func isOpencodeBlock(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "┃") }
+
 // opencodeWithoutInput judges a dialog, or what is no session at all.
 func opencodeWithoutInput(s pane) Reading {
-	for i := len(s) - 1; i >= 0 && strings.HasPrefix(strings.TrimSpace(s[i]), "┃"); i-- {
+	for i := len(s) - 1; i >= 0 && isOpencodeBlock(s[i]); i-- {
 		if opencodeDialog().MatchString(s[i]) {
 			return because(Blocked, "dialog", strings.TrimLeft(s[i], " ┃"))
 		}

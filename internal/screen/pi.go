@@ -24,6 +24,9 @@ func pi(s pane) Reading {
 	columns := 0
 	if bottom > 0 {
 		columns = width(s[bottom])
+		if piIsRule(s[bottom-1], 0) || bottom+1 < len(s) && strings.HasPrefix(s[bottom+1], "─") {
+			return because(Unknown, "", "") // a terminal that was just made narrower has wrapped the rules
+		}
 	}
 	top := -1
 	for i := bottom - 1; i >= 0; i-- {

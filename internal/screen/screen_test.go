@@ -96,6 +96,7 @@ func TestClaudeIsReadFromTheBottomUp(t *testing.T) {
 		{"scrolled up to a summary, the pill below it", "✻ Baked for 4s\n\n" + strings.Repeat(" ", 25) + "Jump to bottom (ctrl+End) ↓\n" + box("", "  -- INSERT --"), "", Unknown},
 		{"scrolled up, away from a dialog", "● Hm.\n  Line 5 of  Waiting for your answer (ctrl+End) ↓ er\n", calm, Blocked},
 		{"a dialog", "● Bash(make deploy)\n\n" + dialog, calm, Blocked},
+		{"what a server said before a retry", "❯ Go on\n\n✻ Baked for 4s · retrying in 4s · attempt 4/10\n" + box("", "  -- INSERT --"), "", Working},
 		{"a dialog without a title", dialog, "", Blocked},
 		{"a dialog against the title", dialog, busy, Blocked},
 		{"a dialog with a rule inside", rule + "\n\nWhich checks?\n\n❯ [ ] Lint\n  [ ] Race\n" + rule + "\n  Chat about this\n\nEnter to select · Esc to cancel\n", calm, Blocked},
@@ -168,6 +169,7 @@ func TestCodexIsReadFromTheBottomUp(t *testing.T) {
 		{"the title of a host that is called like the directory", codexScreen("› Go on\n\n\n• Hm."), "proj", Unknown},
 		{"a prompt that waits for the start", "\n  >_ OpenAI Codex (v0.171.0)\n\n\n› Go on\n\n  gpt-5.2-codex default · ~/proj\n  Waiting for startup  · esc cancel\n", "proj", Working},
 		{"the same words, typed", "\n  >_ OpenAI Codex (v0.171.0)\n\n\n› Go on\n  Waiting for startup · esc cancel\n\n  gpt-5.2-codex default · ~/proj\n  ? for shortcuts\n", "proj", Idle},
+		{"a terminal that runs on, its line wrapped", codexScreen("• Done.\n" + end + "\n\n\n  1 background terminal running ·\n/ps to view"), own, Background},
 		{"a terminal that runs on", codexScreen("• Done.\n" + end + "\n\n  1 background terminal running · /ps to view"), own, Background},
 		{"an interrupt", codexScreen("› Go on\n\n\n■ Conversation interrupted"), "", Idle},
 		{"an error of the server", codexScreen("› Go on\n\n\n■ {\"error\":{\"message\":\"no\"}}"), "", Idle},
@@ -253,6 +255,7 @@ func TestOpenCodeIsReadFromItsStatusLine(t *testing.T) {
 		{"a message that nothing answers yet", opencodeScreen("  ┃\n  ┃  Go on\n  ┃"), Unknown},
 		{"a sidebar", strings.ReplaceAll(opencodeScreen(ended), "\n", strings.Repeat(" ", 20)+"Context\n"), Idle},
 		{"a permission", ended + "\n\n  ┃\n  ┃  △ Permission required\n  ┃    $ make\n  ┃\n  ┃   Allow once   Allow always   Reject   ⇆ sel\n  ┃\n", Blocked},
+		{"a permission below a copy of the input", "     It is:\n\n     ┃\n     ╹▀▀▀▀▀▀▀▀\n        /home/u/proj\n\n  ┃\n  ┃  △ Permission required\n  ┃    $ make\n  ┃\n  ┃   Allow once   Allow always   Reject   ⇆ sel\n  ┃\n", Blocked},
 		{"a copy of a permission", opencodeScreen("     △ Permission required\n\n" + ended), Idle},
 		{"a shell", ended + "\n$ \n", Unknown},
 	} {
@@ -319,6 +322,31 @@ func TestAPartOfAScreenIsNotIdleUnlessAllOfItIs(t *testing.T) {
 			for _, title := range []string{"", c.title} {
 				if r := Read(c.agent, strings.Join(lines[i:], "\n"), title); r.State == Idle {
 					t.Errorf("%s without its first %d lines, title %q: idle by %s %q", c.path, i, title, r.By, r.Evidence)
+				}
+			}
+		}
+	}
+}
+
+// A terminal that is made narrower wraps what the client has drawn, until the client draws again.
+func TestAScreenThatATerminalHasWrappedIsNotIdleUnlessItWas(t *testing.T) {
+	for _, c := range corpus(t) {
+		if c.truth != "working" && c.truth != "blocked" {
+			continue
+		}
+		lines := strings.Split(c.text, "\n")
+		for columns := widest(lines) - 1; columns >= 30; columns -= 3 {
+			var wrapped []string
+			for _, line := range lines {
+				for width(line) > columns {
+					head := firstColumns(line, columns)
+					wrapped, line = append(wrapped, head), line[len(head):]
+				}
+				wrapped = append(wrapped, line)
+			}
+			for _, title := range []string{"", c.title} {
+				if r := Read(c.agent, strings.Join(wrapped, "\n"), title); r.State == Idle {
+					t.Errorf("%s at %d columns, title %q: idle by %s %q", c.path, columns, title, r.By, r.Evidence)
 				}
 			}
 		}
