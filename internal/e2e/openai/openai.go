@@ -100,6 +100,13 @@ func (s *Server) Open(n int) {
 	}
 }
 
+// Shut holds up the answers to GATEn that are to come, after an Open.
+func (s *Server) Shut(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.gates, n)
+}
+
 func (s *Server) gate(n int) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

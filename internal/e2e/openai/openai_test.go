@@ -82,4 +82,17 @@ func TestAnAnswerBehindAGateEndsWhenItIsOpened(t *testing.T) {
 	if out := <-answer; !strings.HasSuffix(strings.TrimSpace(out), "[DONE]") {
 		t.Errorf("the answer does not end: %s", out)
 	}
+	s.Shut(7)
+	go func() {
+		_, out := ask(t, s, message{"user", "GATE7 again"})
+		answer <- out
+	}()
+	s.Wait(t, func(all []openai.Request) bool { return len(all) == 2 }, "the other request")
+	select {
+	case out := <-answer:
+		t.Errorf("answered though the gate was shut: %s", out)
+	default:
+	}
+	s.Open(7)
+	<-answer
 }
