@@ -4,9 +4,8 @@
 //
 // An order whose step fails takes back the steps before. What a crash in the middle leaves is named by the task's record,
 // which is written first: a task that stays pending, with or without its camp, which a strike removes with any tab of the
-// task's name; a task that runs and
-// was never prompted, which the sentinel tells of. A task is saved only over the status that the order has seen, so a land or
-// a strike in between wins.
+// task's name; a task that runs and was never prompted, which the sentinel tells of. A task is saved only over the status
+// that the order has seen, so a land or a strike in between wins.
 package dispatch
 
 import (
@@ -128,14 +127,23 @@ func (d *Desk) campOf(t task.Task) camp.Camp {
 	return camp.Camp{Repo: d.Project.Root, Path: t.Camp.Path, Branch: t.Camp.Branch, Base: t.Camp.Base}
 }
 
-// commander is who gives the order. Where that cannot be found out, the news of the task stays in its own project.
+// commander is who gives the order, and is known from now on to the project that its wakes go to. Where that cannot be found
+// out, the news of the task stays in its own project.
 func (d *Desk) commander(ctx context.Context, r *Result) commander.Commander {
 	here := commander.Here{Pane: d.Getenv("HERDR_PANE_ID"), Socket: d.Getenv("HERDR_SOCKET_PATH")}
-	c, err := commander.Find(ctx, d.Project.State(), here)
-	if err != nil && c.Project == "" {
-		r.warn("who gives this order could not be found out, so its news stays in this project: %v", err)
+	self, project, err := commander.Self(ctx, d.Project.State(), here)
+	if project == "" {
+		if err != nil {
+			r.warn("who gives this order could not be found out, so its news stays in this project: %v", err)
+		}
+		return commander.Commander{}
 	}
-	return c
+	if !self.Process.IsZero() {
+		if err := commander.Register(d.Project.State().Project(project), self); err != nil {
+			r.warn("%v; its news is told all the same", err)
+		}
+	}
+	return commander.Commander{Project: project, Pane: here.Pane}
 }
 
 // address makes whoever gave the last order the one who is woken. An order from outside of herdr changes nothing.

@@ -210,6 +210,9 @@ func (d *Desk) stands(t task.Task) error {
 	if err := d.ours(t); err != nil {
 		return err
 	}
+	if d.Project.Gone() {
+		return &Refusal{about(t), "its repository is gone from " + d.Project.Root, "put it back, or: vx project move " + state.Quote(d.Project.Root) + " NEW"}
+	}
 	if _, err := os.Stat(t.Camp.Path); err != nil || !d.campOf(t).Stands() {
 		return &Refusal{about(t), "its camp is gone: " + t.Camp.Path, "vx strike " + Short(t.ID)}
 	}

@@ -172,6 +172,23 @@ func TestAStrikeEndsWhatWasCutShort(t *testing.T) {
 	w.struckAway(was)
 }
 
+func TestARepositoryThatIsGoneIsNamed(t *testing.T) {
+	w := newWorld(t)
+	was, _ := w.ended(task.Done)
+	if err := os.Rename(w.repo, w.repo+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	for name, order := range map[string]func() (Result, error){
+		"land":   func() (Result, error) { return w.Land(t.Context(), was.ID) },
+		"ship":   func() (Result, error) { return w.Ship(t.Context(), was.ID) },
+		"prompt": func() (Result, error) { return w.Prompt(t.Context(), was.ID, "more") },
+	} {
+		_, err := order()
+		t.Log(name)
+		w.refused(err, "its repository is gone from "+w.repo, "vx project")
+	}
+}
+
 func TestALandMergesIntoTheBase(t *testing.T) {
 	w := newWorld(t)
 	was, pane := w.finished(task.Done)

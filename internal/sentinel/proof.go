@@ -3,6 +3,8 @@ package sentinel
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +40,9 @@ func (p *proofs) look(ctx context.Context, t *task.Task) *soldier.Proof {
 		return proof
 	}
 	proof.Head = readRef(ctx, dir, ref)
+	if proof.Head == "" {
+		proof.Gone = goneFrom(dir)
+	}
 	if proof.Head == "" || proof.Head == t.Head || !p.judge(ctx, t, dir, proof.Head) {
 		return proof
 	}
@@ -173,6 +178,16 @@ func gitDirs(dir string) (own, common string, ok bool) {
 		return own, own, true // a submodule
 	}
 	return own, absolute(own, strings.TrimSpace(string(data))), true
+}
+
+// goneFrom is where the repository of a camp was, "" where it is there.
+func goneFrom(camp string) string {
+	own, _, ok := gitDirs(camp)
+	repo, _, linked := strings.Cut(own, "/.git/worktrees/")
+	if _, err := os.Lstat(repo); !ok || !linked || !errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return repo
 }
 
 // packed is the commit of a ref that git has packed with others.

@@ -77,6 +77,26 @@ func TestAMovedBranchAheadOfItsBaseIsProof(t *testing.T) {
 	}
 }
 
+func TestARepositoryThatIsGoneIsNamed(t *testing.T) {
+	w := newWorld(t)
+	m, camp := w.mission("a")
+	var p proofs
+	if got := p.look(context.Background(), m); got.Gone != "" {
+		t.Errorf("it is gone from %q", got.Gone)
+	}
+	w.git(camp, "checkout", "-q", "--detach")
+	w.git(w.shop.Root, "branch", "-q", "-D", "vx/a")
+	if got := p.look(context.Background(), m); got.Head != "" || got.Gone != "" {
+		t.Errorf("of a branch that is gone: %+v", got)
+	}
+	if err := os.Rename(w.shop.Root, w.shop.Root+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.look(context.Background(), m); got.Head != "" || got.Gone != w.shop.Root {
+		t.Errorf("%+v, want it gone from %s", got, w.shop.Root)
+	}
+}
+
 func TestOfAWatchedDirectoryANewCommitIsProofAndAnotherBranchIsNot(t *testing.T) {
 	w := newWorld(t)
 	root := w.shop.Root

@@ -83,14 +83,22 @@ func goneNote(t *task.Task, why string, p *Proof) string {
 		return why + " before an end of its work was seen. Its branch has new commits: look at them before you redispatch."
 	case p.Report:
 		return why + " before an end of its work was seen. A report was written: read it before you redispatch."
-	case unread(t, p):
-		return why + " before an end of its work was seen. Whether there is a commit is not known: its branch cannot be read."
+	case unread(t, p) != "":
+		return why + " before an end of its work was seen. Whether there is a commit is not known: " + unread(t, p) + "."
 	}
 	return why + " before it delivered: there is no commit nor report."
 }
 
-// unread reports whether a camp's branch could not be read: it was deleted, or its repository is gone.
-func unread(t *task.Task, p *Proof) bool { return t.Camp != nil && t.Camp.Branch != "" && p.Head == "" }
+// unread says why nothing is known of a camp's branch, "" where it could be read.
+func unread(t *task.Task, p *Proof) string {
+	switch {
+	case t.Camp == nil || t.Camp.Branch == "" || p.Head != "":
+		return ""
+	case p.Gone != "":
+		return "its repository is gone from " + p.Gone
+	}
+	return "its branch cannot be read"
+}
 
 func neverNote(t *task.Task, o *Look) string {
 	note := "It never started: it was not seen working within 2 minutes of being prompted. A dialog may be in its way, or the prompt was not taken."
@@ -141,8 +149,8 @@ func unprovenNote(t *task.Task, o *Look, m *Memory) string {
 		b.WriteString(idle + ". herdr was restarted while it worked, so its turn may have been cut off; what it delivered is from before.")
 	case o.Proof.Commit:
 		b.WriteString(idle + ", and there is no report since it was prompted, though its branch has new commits.")
-	case unread(t, o.Proof):
-		b.WriteString(idle + ". Its branch cannot be read, so whether there is a commit is not known; no report was written.")
+	case unread(t, o.Proof) != "":
+		b.WriteString(idle + ", and no report was written. Whether there is a commit is not known: " + unread(t, o.Proof) + ".")
 	case t.Camp != nil && t.Camp.Branch != "" || t.ReportPath != "":
 		b.WriteString(idle + ", and there is no commit nor report since it was prompted.")
 	default:

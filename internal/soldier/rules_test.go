@@ -565,19 +565,25 @@ func TestAPauseIsRememberedWhileWorkIsWaitedFor(t *testing.T) {
 }
 
 func TestABranchThatCannotBeReadIsNotCalledOneWithoutACommit(t *testing.T) {
+	for proof, why := range map[Proof]string{{}: "its branch cannot be read.", {Gone: "/home/u/shop"}: "its repository is gone from /home/u/shop."} {
+		t.Run(why, func(t *testing.T) { notKnown(t, proof, why) })
+	}
+}
+
+func notKnown(t *testing.T, proof Proof, why string) {
 	idle := dispatched(t)
 	idle.works()
-	idle.proof = Proof{}
+	idle.proof = proof
 	idle.state(herdr.Idle)
 	idle.sweep(40 * time.Second)
 	idle.is(task.Unconfirmed)
 	gone := dispatched(t)
 	gone.works()
-	gone.proof, gone.agent, gone.pane = Proof{}, nil, PaneGone
+	gone.proof, gone.agent, gone.pane = proof, nil, PaneGone
 	gone.sweep(20 * time.Second)
 	gone.is(task.Interrupted)
 	for _, w := range []*world{idle, gone} {
-		if note := w.task.Note; !strings.Contains(note, "branch cannot be read") || strings.Contains(note, "there is no commit") {
+		if note := w.task.Note; !strings.Contains(note, "Whether there is a commit is not known: "+why) || strings.Contains(note, "there is no commit") {
 			t.Errorf("%s: %q", w.task.Status, note)
 		}
 	}

@@ -73,6 +73,7 @@ type Proof struct {
 	Commit bool      // it moved since the last dispatch or prompt and is ahead of its base
 	Report bool      // the report was written since
 	At     time.Time // when the newer of them was made
+	Gone   string    // where the repository of the camp was, if nothing is there any more
 }
 
 func (p *Proof) any() bool { return p.Commit || p.Report }
