@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +23,17 @@ var update = flag.Bool("update", false, "rewrite the golden output in the script
 
 // TestMain lets the test binary be vx.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"vx": main, "herdr": herdrtest.Main, "fakeherdr": fakeHerdr})
+	testscript.Main(m, map[string]func(){"vx": main, "herdr": herdrtest.Main, "fakeherdr": fakeHerdr, "pi": fakePi})
+}
+
+// fakePi is the program `pi PROGRAM ARGUMENT...`: a harness by its name, which runs one program.
+func fakePi() {
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // TestScripts runs the command line as its users do; the scripts tell the stories.
