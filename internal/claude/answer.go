@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"vx/internal/proc"
+	"vx/internal/receipt"
 )
 
 // maxAnswer is how much of a transcript's end is looked at for an answer.
@@ -143,7 +144,7 @@ func textOf(content json.RawMessage) string {
 
 // readEnd reads the last bytes of a regular file.
 func readEnd(path string, most int64) ([]byte, error) {
-	f, size, err := openRegular(path)
+	f, size, err := receipt.Open(path)
 	if err != nil {
 		return nil, err
 	}

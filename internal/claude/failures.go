@@ -3,13 +3,15 @@ package claude
 import (
 	"io"
 	"time"
+
+	"vx/internal/receipt"
 )
 
 // Failures tells how many of a session's last turns, one after the other, ended in an API error, and when the last of
 // them did: what its transcript says. A turn that worked, or works, ends the count. It is 0 where nothing is known, and
 // too small, never too large, where the turns began out of sight.
 func Failures(transcript string) (n int, last time.Time) {
-	f, size, err := openRegular(transcript)
+	f, size, err := receipt.Open(transcript)
 	if err != nil {
 		return 0, time.Time{}
 	}
@@ -26,17 +28,18 @@ func Failures(transcript string) (n int, last time.Time) {
 
 // failuresIn counts between two offsets. It has seen something if a row of the model was there.
 func failuresIn(f io.ReaderAt, from, to int64) (n int, last time.Time, seen bool) {
-	r := newRowReader(f, from, to, nil)
+	lines := receipt.NewLines(f, from, to, nil)
 	if from > 0 {
-		if r.skipLine() != nil {
+		if lines.Skip() != nil {
 			return 0, time.Time{}, false
 		}
 	}
 	failed := false // the turn at hand, and it is counted
 	for {
-		row, err := r.next()
+		var row row
+		err := lines.Next(&row)
 		switch {
-		case err != nil && err != errForm:
+		case err != nil && err != receipt.ErrForm:
 			return n, last, seen
 		case err != nil, row.sidechain:
 		case row.kind == "user" && row.prompt:

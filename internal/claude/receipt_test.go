@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,9 +9,22 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"vx/internal/receipt"
 )
 
 const token = "7f3a9c51e8d24b06"
+
+// What is told of a receipt, by the names that the rows below read best with.
+type Receipt = receipt.Receipt
+
+const (
+	NoTranscript = receipt.NoTranscript
+	Absent       = receipt.Absent
+	Enqueued     = receipt.Enqueued
+	TurnStarted  = receipt.TurnStarted
+	TurnFailed   = receipt.TurnFailed
+)
 
 // Rows as the client writes them, cut down to what counts; recordings_test.go has whole ones.
 const (
@@ -38,7 +49,7 @@ func write(t *testing.T, path string, rows ...string) {
 	}
 }
 
-func receipt(t *testing.T, path string, size int64) Receipt {
+func shown(t *testing.T, path string, size int64) Receipt {
 	t.Helper()
 	got, err := FindReceipt(path, size, time.Now().Add(-time.Hour), token)
 	if err != nil {
@@ -101,7 +112,7 @@ func TestWhatARowProves(t *testing.T) {
 		{"the token as a key", []string{`{"type":"user","` + token + `":"vx","message":{"content":"hello"}}`}, Absent},
 		{"a longer word", []string{strings.ReplaceAll(promptRow, "hello", token[:15])}, Absent},
 	} {
-		if got := receipt(t, transcript(t, c.rows...), 0); got != c.want {
+		if got := shown(t, transcript(t, c.rows...), 0); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -120,7 +131,7 @@ func TestTheLastRowMayLackItsEnd(t *testing.T) {
 		case end == len(userRow):
 			want = TurnStarted
 		}
-		if got := receipt(t, path, 0); got != want {
+		if got := shown(t, path, 0); got != want {
 			t.Fatalf("%d bytes of a user row: %v, want %v", end, got, want)
 		}
 	}
@@ -128,17 +139,17 @@ func TestTheLastRowMayLackItsEnd(t *testing.T) {
 
 func TestOnlyWhatWasWrittenAfterTheNotedSizeCounts(t *testing.T) {
 	path := transcript(t, userRow, errorRow, enqueueRow)
-	if got := receipt(t, path, 0); got != TurnFailed {
+	if got := shown(t, path, 0); got != TurnFailed {
 		t.Fatalf("from the start: %v, want turn failed", got)
 	}
-	if got := receipt(t, path, int64(len(userRow)+1)); got != Enqueued {
+	if got := shown(t, path, int64(len(userRow)+1)); got != Enqueued {
 		t.Errorf("behind the user row: %v, want enqueued", got)
 	}
 	fi, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := receipt(t, path, fi.Size()); got != Absent {
+	if got := shown(t, path, fi.Size()); got != Absent {
 		t.Errorf("behind everything: %v, want absent", got)
 	}
 	// A client that was killed can leave half a row, which the noted size ends with; the next row follows on its line.
@@ -146,7 +157,7 @@ func TestOnlyWhatWasWrittenAfterTheNotedSizeCounts(t *testing.T) {
 	if err := os.WriteFile(path, []byte(torn+userRow+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := receipt(t, path, int64(len(torn))); got != TurnStarted {
+	if got := shown(t, path, int64(len(torn))); got != TurnStarted {
 		t.Errorf("behind half a row: %v, want turn started", got)
 	}
 }
@@ -164,13 +175,13 @@ func TestATranscriptThatCannotBeReadProvesNothing(t *testing.T) {
 		path string
 		size int64
 	}{{missing, 0}, {missing, 10}, {rotated, 10_000}, {fifo, 0}, {dir, 0}, {"", 0}, {filepath.Join(rotated, "x"), 0}} {
-		if got := receipt(t, c.path, c.size); got != NoTranscript {
+		if got := shown(t, c.path, c.size); got != NoTranscript {
 			t.Errorf("%q from %d: %v, want no transcript", c.path, c.size, got)
 		}
 	}
 	// What another transcript proves is proven all the same.
 	write(t, filepath.Join(dir, "next.jsonl"), userRow)
-	if got := receipt(t, missing, 10); got != TurnStarted {
+	if got := shown(t, missing, 10); got != TurnStarted {
 		t.Errorf("proven elsewhere: %v, want turn started", got)
 	}
 }
@@ -234,55 +245,6 @@ func TestAfterClearTheProofIsInAnotherTranscript(t *testing.T) {
 	}
 }
 
-func timed(at time.Time, words string) string {
-	return fmt.Sprintf(`{"type":"assistant","timestamp":%q,"message":{"content":[{"type":"text","text":%q}]}}`, at.UTC().Format(time.RFC3339Nano), words)
-}
-
-// countingReader counts the bytes that are asked of a file.
-type countingReader struct {
-	*bytes.Reader
-	n int64
-}
-
-func (c *countingReader) ReadAt(p []byte, off int64) (int, error) {
-	n, err := c.Reader.ReadAt(p, off)
-	c.n += int64(n)
-	return n, err
-}
-
-func TestOfAnotherLongTranscriptOnlyTheEndIsRead(t *testing.T) {
-	since := time.Now()
-	var file bytes.Buffer
-	words := strings.Repeat("long ago ", 1000)
-	for file.Len() < 16<<20 {
-		file.WriteString(timed(since.Add(-24*time.Hour), words) + "\n")
-	}
-	old := int64(file.Len())
-	for file.Len() < 18<<20 {
-		file.WriteString(timed(since.Add(time.Minute), words) + "\n" + `{"type":"mode"}` + "\n")
-	}
-	f := &countingReader{Reader: bytes.NewReader(file.Bytes())}
-	from := freshFrom(f, f.Size(), since)
-	if from <= 0 || from > old {
-		t.Errorf("search begins at %d of %d; fresh rows begin at %d", from, f.Size(), old)
-	}
-	if f.n > 1<<20 {
-		t.Errorf("%d bytes read to find that out", f.n)
-	}
-}
-
-func TestATranscriptWithoutTimesIsReadWhole(t *testing.T) {
-	since := time.Now()
-	old, fresh := timed(since.Add(-24*time.Hour), "x"), timed(since.Add(-time.Minute), "x")
-	pad := strings.Repeat(`{"type":"mode"}`+"\n", 1<<18)
-	for name, content := range map[string]string{"no times": pad, "all fresh": strings.Repeat(fresh+"\n", 1<<14), "one long row": `{"x":"` + pad, "old ones before a long row": old + "\n" + pad} {
-		f := bytes.NewReader([]byte(content))
-		if from := freshFrom(f, f.Size(), since); from != 0 {
-			t.Errorf("%s: search begins at %d, want 0", name, from)
-		}
-	}
-}
-
 // allocated is how many bytes f allocates; more than it holds at any moment.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
@@ -313,7 +275,7 @@ func TestALongTranscriptCostsLittleMemory(t *testing.T) {
 	}
 	for size, want := range map[int64]Receipt{noted: Enqueued, 200: Enqueued, 0: TurnStarted} {
 		var got Receipt
-		used := allocated(func() { got = receipt(t, path, size) })
+		used := allocated(func() { got = shown(t, path, size) })
 		if got != want {
 			t.Errorf("from %d: %v, want %v", size, got, want)
 		}
@@ -339,7 +301,7 @@ func TestALongRowCostsLittleMemory(t *testing.T) {
 	} {
 		path := transcript(t, promptRow, c.row, answerRow)
 		var got Receipt
-		used := allocated(func() { got = receipt(t, path, 0) })
+		used := allocated(func() { got = shown(t, path, 0) })
 		if got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
@@ -351,13 +313,13 @@ func TestALongRowCostsLittleMemory(t *testing.T) {
 
 func TestATokenAcrossASeamIsFound(t *testing.T) {
 	at := strings.Index(userRow, token)
-	for _, seam := range []int{chunk, 64 << 10} {
+	for _, seam := range []int{256 << 10, 64 << 10} {
 		for shift := -len(token) - 1; shift <= len(token)+1; shift++ {
 			// Inside one long string, and behind other rows.
 			inside := strings.Replace(userRow, "vx: ", "vx: "+strings.Repeat("x", seam+shift-at), 1)
 			behind := `{"type":"mode","pad":"` + strings.Repeat("x", seam+shift-at-25) + "\"}\n" + userRow
 			for _, content := range []string{inside, behind} {
-				if got := receipt(t, transcript(t, content), 0); got != TurnStarted {
+				if got := shown(t, transcript(t, content), 0); got != TurnStarted {
 					t.Fatalf("token at %d: %v, want turn started", strings.Index(content, token), got)
 				}
 			}
@@ -367,10 +329,24 @@ func TestATokenAcrossASeamIsFound(t *testing.T) {
 
 func TestManyMentionsAreReadThrough(t *testing.T) {
 	mentions := strings.Repeat(strings.Replace(answerRow, "fine", token+" "+token, 1)+"\n", 2000)
-	if got := receipt(t, transcript(t, mentions+enqueueRow), 0); got != Enqueued {
+	if got := shown(t, transcript(t, mentions+enqueueRow), 0); got != Enqueued {
 		t.Errorf("%v, want enqueued", got)
 	}
-	if got := receipt(t, transcript(t, mentions+userRow), 0); got != TurnStarted {
+	if got := shown(t, transcript(t, mentions+userRow), 0); got != TurnStarted {
 		t.Errorf("%v, want turn started", got)
 	}
+}
+
+// FuzzRow: nothing is a proof that lacks the token.
+func FuzzRow(f *testing.F) {
+	for _, line := range []string{enqueueRow, userRow, answerRow, errorRow, promptRow, `{"type":"user","message":{"content":[{"type":"text","text":"` + token + `"}]}}`} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		var r row
+		err := receipt.NewLines(strings.NewReader(line), 0, int64(len(line)), []byte(token)).Next(&r)
+		if found := r.Finding(); err == nil && !strings.Contains(line, token) && found >= receipt.Queued {
+			t.Fatalf("row %q proves %v without the token", line, found)
+		}
+	})
 }

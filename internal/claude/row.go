@@ -1,6 +1,10 @@
 package claude
 
-import "bytes"
+import (
+	"bytes"
+
+	"vx/internal/receipt"
+)
 
 // row is what one line of a transcript says, as far as a receipt depends on it.
 type row struct {
@@ -18,58 +22,61 @@ type row struct {
 	inText   bool // in the row's own message, not in a tool's result
 	inQueued bool // in what the client put into its queue
 	inPrompt bool // in an attachment's prompt
+
+	block struct { // of the message, the one at hand
+		kind string
+		hit  bool
+	}
 }
 
-// sawString takes what is wanted of the string at r.path.
-func (r *rowReader) sawString() {
-	switch string(r.path) {
+func (r *row) String(path, text []byte, hit bool) {
+	switch string(path) {
 	case "type":
-		r.row.kind = string(r.prefix)
+		r.kind = string(text)
 	case "timestamp":
-		r.row.timestamp = string(r.prefix)
+		r.timestamp = string(text)
 	case "operation":
-		r.row.operation = string(r.prefix)
+		r.operation = string(text)
 	case "content":
-		r.row.inQueued = r.hit && bytes.HasPrefix(r.prefix, []byte("<"))
+		r.inQueued = hit && bytes.HasPrefix(text, []byte("<"))
 	case "origin.kind":
-		r.row.origin = string(r.prefix)
+		r.origin = string(text)
 	case "attachment.type":
-		r.row.attachment = string(r.prefix)
+		r.attachment = string(text)
 	case "attachment.commandMode":
-		r.row.mode = string(r.prefix)
+		r.mode = string(text)
 	case "attachment.prompt", "attachment.prompt[].text":
-		r.row.inPrompt = r.row.inPrompt || r.hit
+		r.inPrompt = r.inPrompt || hit
 	case "message.content":
-		r.row.inText = r.hit && !isLocal(r.prefix)
-		r.row.prompt = !isLocal(r.prefix)
+		r.inText = hit && !isLocal(text)
+		r.prompt = !isLocal(text)
 	case "message.content[].type":
-		r.block.kind = string(r.prefix)
+		r.block.kind = string(text)
 	case "message.content[].text":
-		r.block.hit = r.hit && !isLocal(r.prefix)
+		r.block.hit = hit && !isLocal(text)
 	}
 }
 
-// sawLiteral takes what is wanted of the number, true, false or null at r.path.
-func (r *rowReader) sawLiteral() {
-	is := string(r.prefix) == "true"
-	switch string(r.path) {
+func (r *row) Literal(path, text []byte) {
+	is := string(text) == "true"
+	switch string(path) {
 	case "isSidechain":
-		r.row.sidechain = is
+		r.sidechain = is
 	case "isCompactSummary":
-		r.row.summary = is
+		r.summary = is
 	case "isApiErrorMessage":
-		r.row.apiError = is
+		r.apiError = is
 	}
 }
 
-// sawObject looks at the block of a message that has just ended: its type may stand behind its text.
-func (r *rowReader) sawObject() {
-	if string(r.path) != "message.content[]" {
+// End looks at the block of a message that has just ended: its type may stand behind its text.
+func (r *row) End(path []byte) {
+	if string(path) != "message.content[]" {
 		return
 	}
 	if r.block.kind == "text" {
-		r.row.inText = r.row.inText || r.block.hit
-		r.row.prompt = true
+		r.inText = r.inText || r.block.hit
+		r.prompt = true
 	}
 	r.block.kind, r.block.hit = "", false
 }
@@ -85,20 +92,8 @@ func isLocal(text []byte) bool {
 	return false
 }
 
-// finding is what a row, or a file, shows of a token, in the order in which one outweighs another.
-type finding int
-
-const (
-	nothing finding = iota
-	strange         // in a row of a kind that is not known
-	queued          // in the client's own queue
-	unclear         // in a line that cannot be read, or where it cannot be looked
-	failed          // the model has it, and its turn died
-	started         // the model has it
-)
-
-// find judges a row that holds the token somewhere. testdata/transcripts/README.md has the rows.
-func (r row) find() finding {
+// Finding: testdata/transcripts/README.md has the rows.
+func (r *row) Finding() receipt.Finding {
 	switch r.kind {
 	case "user":
 		return r.findUser()
@@ -106,35 +101,46 @@ func (r row) find() finding {
 		return r.findAttachment()
 	case "queue-operation":
 		if r.operation == "enqueue" && r.inQueued {
-			return queued
+			return receipt.Queued
 		}
-		return nothing
+		return receipt.Nothing
 	case "assistant", "system", "summary", "progress", "api-request-blob", "api-request-shape", "last-prompt",
 		"ai-title", "custom-title", "tools-used", "file-history-snapshot", "file-history-delta":
-		return nothing
+		return receipt.Nothing
 	}
-	return strange
+	return receipt.Strange
 }
 
 // findUser: what the model was told in a message of its own. Not a tool's result, not a person's words, not what one
 // agent tells another, not a summary that quotes.
-func (r row) findUser() finding {
+func (r *row) findUser() receipt.Finding {
 	switch {
 	case !r.inText, r.sidechain, r.summary, r.origin == "human":
-		return nothing
+		return receipt.Nothing
 	case r.origin == "", r.origin == "task-notification":
-		return started
+		return receipt.Started
 	}
-	return strange
+	return receipt.Strange
 }
 
 // findAttachment: what was put into a running turn. A person's prompt that waited comes the same way.
-func (r row) findAttachment() finding {
+func (r *row) findAttachment() receipt.Finding {
 	switch {
 	case r.attachment != "queued_command", !r.inPrompt, r.sidechain, r.mode == "prompt":
-		return nothing
+		return receipt.Nothing
 	case r.mode == "task-notification":
-		return started
+		return receipt.Started
 	}
-	return strange
+	return receipt.Strange
+}
+
+// Turn: the next answer says it all. After an error the client goes on only when it is told to.
+func (r *row) Turn() receipt.Turn {
+	switch {
+	case r.kind != "assistant" || r.sidechain:
+		return receipt.Goes
+	case r.apiError:
+		return receipt.Dies
+	}
+	return receipt.Worked
 }

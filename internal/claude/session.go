@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"vx/internal/proc"
+	"vx/internal/receipt"
 )
 
 // Session is one session record, sessions/<pid>.json.
@@ -193,7 +194,7 @@ func readRecord(path string, into any) bool {
 
 // readSmall reads a regular file of at most limit bytes; a FIFO in its place does not make it wait.
 func readSmall(path string, limit int64) ([]byte, error) {
-	f, size, err := openRegular(path)
+	f, size, err := receipt.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -202,21 +203,4 @@ func readSmall(path string, limit int64) ([]byte, error) {
 		return nil, unix.EFBIG
 	}
 	return io.ReadAll(io.LimitReader(f, limit))
-}
-
-// openRegular opens a file for reading if it is a regular one.
-func openRegular(path string) (f *os.File, size int64, err error) {
-	f, err = os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	fi, err := f.Stat()
-	if err == nil && !fi.Mode().IsRegular() {
-		err = &os.PathError{Op: "open", Path: path, Err: unix.EINVAL}
-	}
-	if err != nil {
-		f.Close()
-		return nil, 0, err
-	}
-	return f, fi.Size(), nil
 }

@@ -16,7 +16,9 @@ import (
 	"vx/internal/awaiter"
 	"vx/internal/claude"
 	"vx/internal/lock"
+	"vx/internal/pi"
 	"vx/internal/proc"
+	"vx/internal/receipt"
 )
 
 // Settle ends deliveries by proof and takes over those whose owner is gone. It never waits for a live owner, and one
@@ -159,19 +161,19 @@ func (d *Delivery) judgeClaimed(ctx context.Context, n *note) error {
 	if n.Accepted != "" {
 		return d.end(n.Accepted)
 	}
-	receipt, err := d.receipt(n)
+	shown, err := d.receipt(n)
 	if err != nil {
 		return err
 	}
-	if receipt == claude.TurnStarted || receipt == claude.TurnFailed {
-		return d.delivered(receipt)
+	if shown == receipt.TurnStarted || shown == receipt.TurnFailed {
+		return d.delivered(shown)
 	}
 	if n.Transcript != "" || n.Sent {
 		if ok, err := d.judgeable(n, d.q.Grace); err != nil || !ok {
 			return err
 		}
 	}
-	if receipt == claude.Enqueued && n.Client.Status() != proc.Gone {
+	if shown == receipt.Enqueued && n.Client.Status() != proc.Gone {
 		return d.sawEnqueued(n)
 	}
 	if n.Sent {
@@ -188,15 +190,15 @@ func (d *Delivery) judgeEmitted(ctx context.Context, n *note) error {
 	if n.Accepted != "" {
 		return d.end(n.Accepted)
 	}
-	receipt, err := d.receipt(n)
+	shown, err := d.receipt(n)
 	if err != nil {
 		return err
 	}
-	if receipt == claude.TurnStarted || receipt == claude.TurnFailed || n.Transcript == "" {
-		return d.delivered(receipt)
+	if shown == receipt.TurnStarted || shown == receipt.TurnFailed || n.Transcript == "" {
+		return d.delivered(shown)
 	}
 	wait := d.q.Grace
-	if receipt == claude.NoTranscript {
+	if shown == receipt.NoTranscript {
 		// Busy clients make the file, or end a line of it, seconds late.
 		wait *= 6
 	}
@@ -204,13 +206,13 @@ func (d *Delivery) judgeEmitted(ctx context.Context, n *note) error {
 		return err
 	}
 	switch {
-	case receipt == claude.NoTranscript:
-		return d.delivered(receipt)
-	case n.Sent && (receipt == claude.Absent || n.Client.Status() == proc.Gone):
+	case shown == receipt.NoTranscript:
+		return d.delivered(shown)
+	case n.Sent && (shown == receipt.Absent || n.Client.Status() == proc.Gone):
 		return d.setAside(ctx, mayBeTold)
 	case n.Client.Status() == proc.Gone:
 		return d.undelivered(ctx, "the client ended before the turn started")
-	case receipt == claude.Enqueued:
+	case shown == receipt.Enqueued:
 		return d.sawEnqueued(n)
 	}
 	return d.undelivered(ctx, "the client's transcript does not show it")
@@ -219,9 +221,13 @@ func (d *Delivery) judgeEmitted(ctx context.Context, n *note) error {
 // mayBeTold is why wakes are kept that were sent on a way that gives no sign.
 const mayBeTold = "sent to the client, and nothing shows whether the model was told"
 
-func (d *Delivery) receipt(n *note) (claude.Receipt, error) {
-	if n.Transcript == "" {
-		return claude.NoTranscript, nil
+// receipt looks for the delivery's token where the recipient's harness would show it.
+func (d *Delivery) receipt(n *note) (receipt.Receipt, error) {
+	switch {
+	case n.Transcript == "" || n.Harness == "opencode":
+		return receipt.NoTranscript, nil
+	case n.Harness == "pi":
+		return pi.FindReceipt(n.Transcript, n.TranscriptSize, n.Noted, d.Token)
 	}
 	return claude.FindReceipt(n.Transcript, n.TranscriptSize, n.Noted, d.Token)
 }
@@ -243,12 +249,12 @@ func (d *Delivery) judgeable(n *note, grace time.Duration) (bool, error) {
 	return since >= grace, nil
 }
 
-func (d *Delivery) delivered(r claude.Receipt) error {
+func (d *Delivery) delivered(r receipt.Receipt) error {
 	proof := "unproven"
 	switch r {
-	case claude.TurnStarted:
+	case receipt.TurnStarted:
 		proof = "turn started"
-	case claude.TurnFailed:
+	case receipt.TurnFailed:
 		proof = "turn failed"
 	}
 	return d.end(proof)

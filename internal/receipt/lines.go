@@ -1,4 +1,4 @@
-package claude
+package receipt
 
 import (
 	"bufio"
@@ -7,43 +7,54 @@ import (
 	"io"
 )
 
-// errForm says that a line is not one JSON object.
-var errForm = errors.New("not a JSON object")
+// ErrForm says that a line is not one JSON object.
+var ErrForm = errors.New("not a JSON object")
 
 const (
 	maxDepth  = 200 // of a row's values in each other
 	maxPrefix = 64  // bytes of a string that are kept; nothing that is compared is longer
 )
 
-// rowReader reads rows, piece by piece: a row may be larger than the memory that it is given, and nothing is kept of it
-// but what row has.
-type rowReader struct {
+// Row takes what is wanted of one line. Path are the keys from the row's top to the value, with dots between them and
+// "[]" for an element; what is handed over is not to be kept.
+type Row interface {
+	// String has the beginning of a string as it is written, and whether the token stands in the whole of it.
+	String(path, text []byte, hit bool)
+	// Literal is a number, true, false or null.
+	Literal(path, text []byte)
+	// End says that the object at path has ended: its keys come in any order.
+	End(path []byte)
+}
+
+// Lines reads a file of JSON lines, piece by piece: a line may be larger than the memory that it is given, and nothing is
+// kept of it but what a Row keeps.
+type Lines struct {
 	src   *bufio.Reader
 	pos   int64 // offset in the file
 	token []byte
 
-	row    row
-	path   []byte // keys from the row's top to the value at hand, "[]" for an element
+	row    Row
+	path   []byte
 	prefix []byte // the last string, or its beginning
 	tail   []byte // the end of what was read of it, in which the token may have begun
 	hit    bool   // the token stood in it
-	block  struct {
-		kind string
-		hit  bool
-	}
 }
 
-func newRowReader(f io.ReaderAt, from, to int64, token []byte) *rowReader {
-	return &rowReader{src: bufio.NewReaderSize(io.NewSectionReader(f, from, to-from), 64<<10), pos: from, token: token}
+// NewLines reads the lines between two offsets, of which the first is where one begins; nil looks for no token.
+func NewLines(f io.ReaderAt, from, to int64, token []byte) *Lines {
+	return &Lines{src: bufio.NewReaderSize(io.NewSectionReader(f, from, to-from), 64<<10), pos: from, token: token}
 }
 
-// next reads the row that begins here and goes to the next line. The error is errForm for a line that is none, io.EOF at
-// the end, or a read error.
-func (r *rowReader) next() (row, error) {
+// Offset is where the next line begins.
+func (r *Lines) Offset() int64 { return r.pos }
+
+// Next reads the row that begins here and goes to the next line. The error is ErrForm for a line that is none, of which
+// row may have got a part, io.EOF at the end, or a read error.
+func (r *Lines) Next(row Row) error {
 	if _, err := r.src.Peek(1); err != nil {
-		return row{}, err
+		return err
 	}
-	r.row, r.path = row{}, r.path[:0]
+	r.row, r.path = row, r.path[:0]
 	err := r.expect('{')
 	if err == nil {
 		err = r.object(1)
@@ -51,17 +62,17 @@ func (r *rowReader) next() (row, error) {
 	if err == nil {
 		err = r.lineEnd()
 	}
-	if err != nil && !errors.Is(err, errForm) {
-		return row{}, err
+	if err != nil && !errors.Is(err, ErrForm) {
+		return err
 	}
-	if skip := r.skipLine(); skip != nil {
-		return row{}, skip
+	if skip := r.Skip(); skip != nil {
+		return skip
 	}
-	return r.row, err
+	return err
 }
 
-// skipLine goes to the beginning of the next line, or to the end of the file.
-func (r *rowReader) skipLine() error {
+// Skip goes to the beginning of the next line, or to the end of the file.
+func (r *Lines) Skip() error {
 	for {
 		part, err := r.src.ReadSlice('\n')
 		r.pos += int64(len(part))
@@ -75,7 +86,7 @@ func (r *rowReader) skipLine() error {
 }
 
 // lineEnd checks that nothing more stands on the line. The last line may lack its end.
-func (r *rowReader) lineEnd() error {
+func (r *Lines) lineEnd() error {
 	for {
 		b, err := r.src.Peek(1)
 		switch {
@@ -84,7 +95,7 @@ func (r *rowReader) lineEnd() error {
 		case err != nil:
 			return err
 		case !isBlank(b[0]):
-			return errForm
+			return ErrForm
 		}
 		r.skip(1)
 	}
@@ -92,8 +103,8 @@ func (r *rowReader) lineEnd() error {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
 
-// peek is the next byte that is not a blank. The end of the file in the middle of a row is errForm.
-func (r *rowReader) peek() (byte, error) {
+// peek is the next byte that is not a blank. The end of the file in the middle of a row is ErrForm.
+func (r *Lines) peek() (byte, error) {
 	for {
 		b, err := r.src.Peek(1)
 		if err != nil {
@@ -106,31 +117,31 @@ func (r *rowReader) peek() (byte, error) {
 	}
 }
 
-func (r *rowReader) skip(n int) {
+func (r *Lines) skip(n int) {
 	r.src.Discard(n) // of bytes that were peeked at: cannot fail
 	r.pos += int64(n)
 }
 
-func (r *rowReader) expect(want byte) error {
+func (r *Lines) expect(want byte) error {
 	c, err := r.peek()
 	if err != nil {
 		return err
 	}
 	if c != want {
-		return errForm
+		return ErrForm
 	}
 	r.skip(1)
 	return nil
 }
 
-// value reads what stands at r.path.
-func (r *rowReader) value(depth int) error {
+// value reads what stands at path.
+func (r *Lines) value(depth int) error {
 	c, err := r.peek()
 	switch {
 	case err != nil:
 		return err
 	case depth > maxDepth:
-		return errForm
+		return ErrForm
 	case c == '{':
 		r.skip(1)
 		return r.object(depth + 1)
@@ -141,17 +152,17 @@ func (r *rowReader) value(depth int) error {
 		if err := r.str(); err != nil {
 			return err
 		}
-		r.sawString()
+		r.row.String(r.path, r.prefix, r.hit)
 		return nil
 	}
 	if err := r.literal(); err != nil {
 		return err
 	}
-	r.sawLiteral()
+	r.row.Literal(r.path, r.prefix)
 	return nil
 }
 
-func (r *rowReader) object(depth int) error {
+func (r *Lines) object(depth int) error {
 	above := len(r.path)
 	for first := true; ; first = false {
 		c, err := r.peek()
@@ -176,11 +187,11 @@ func (r *rowReader) object(depth int) error {
 	}
 	r.skip(1)
 	r.path = r.path[:above]
-	r.sawObject()
+	r.row.End(r.path)
 	return nil
 }
 
-func (r *rowReader) member(depth, above int) error {
+func (r *Lines) member(depth, above int) error {
 	if _, err := r.peek(); err != nil {
 		return err
 	}
@@ -198,7 +209,7 @@ func (r *rowReader) member(depth, above int) error {
 	return r.value(depth)
 }
 
-func (r *rowReader) array(depth int) error {
+func (r *Lines) array(depth int) error {
 	above := len(r.path)
 	r.path = append(r.path, "[]"...)
 	for first := true; ; first = false {
@@ -228,7 +239,7 @@ func (r *rowReader) array(depth int) error {
 }
 
 // str reads a string into prefix and hit. It is taken as it is written: nothing that is looked for needs an escape.
-func (r *rowReader) str() error {
+func (r *Lines) str() error {
 	if err := r.expect('"'); err != nil {
 		return err
 	}
@@ -250,7 +261,7 @@ func (r *rowReader) str() error {
 		stop := window[end]
 		r.skip(end)
 		if stop == '\n' {
-			return errForm
+			return ErrForm
 		}
 		r.skip(1)
 		if stop == '"' {
@@ -263,13 +274,13 @@ func (r *rowReader) str() error {
 }
 
 // escaped passes over the byte behind a backslash. The four digits that may follow are as good as plain text.
-func (r *rowReader) escaped() error {
+func (r *Lines) escaped() error {
 	b, err := r.src.Peek(1)
 	if err != nil {
 		return orForm(err)
 	}
 	if b[0] == '\n' {
-		return errForm
+		return ErrForm
 	}
 	r.tail = r.tail[:0] // no token has a backslash in it
 	r.keep([]byte{'\\', b[0]})
@@ -278,14 +289,14 @@ func (r *rowReader) escaped() error {
 }
 
 // keep adds to the beginning of a string that is kept.
-func (r *rowReader) keep(part []byte) {
+func (r *Lines) keep(part []byte) {
 	if room := maxPrefix - len(r.prefix); room > 0 {
 		r.prefix = append(r.prefix, part[:min(room, len(part))]...)
 	}
 }
 
 // search looks for the token in a part of a string, and over the seam with the parts before.
-func (r *rowReader) search(part []byte) {
+func (r *Lines) search(part []byte) {
 	if len(r.token) == 0 || r.hit {
 		return
 	}
@@ -300,7 +311,7 @@ func (r *rowReader) search(part []byte) {
 }
 
 // literal reads a number, true, false or null into prefix.
-func (r *rowReader) literal() error {
+func (r *Lines) literal() error {
 	r.prefix = r.prefix[:0]
 	for {
 		b, err := r.src.Peek(1)
@@ -311,20 +322,20 @@ func (r *rowReader) literal() error {
 			break
 		}
 		if len(r.prefix) == maxPrefix || bytes.IndexByte([]byte("{[\":\\"), b[0]) >= 0 {
-			return errForm
+			return ErrForm
 		}
 		r.prefix = append(r.prefix, b[0])
 		r.skip(1)
 	}
 	if len(r.prefix) == 0 {
-		return errForm
+		return ErrForm
 	}
 	return nil
 }
 
 func orForm(err error) error {
 	if err == io.EOF {
-		return errForm
+		return ErrForm
 	}
 	return err
 }
