@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vx/internal/awaiter"
+	"vx/internal/pace"
 	"vx/internal/proc"
 	"vx/internal/state"
 	"vx/internal/wake"
@@ -246,9 +247,9 @@ func (a *await) hindered() bool {
 	if time.Now().Before(a.retry) || a.client.Status() == proc.Stopped || muted(a.project, a.log) {
 		return true
 	}
-	p, err := readPace(a.project, a.client)
+	p, err := pace.Read(a.project, a.client)
 	a.complain("pace", err)
-	return p.rest(a.clock()) > 0 || a.recovering() > 0
+	return p.Rest(a.clock()) > 0 || a.recovering() > 0
 }
 
 // muted reports whether wakes are to stay in the queue. A choice that cannot be read does not hold up news.
@@ -266,7 +267,7 @@ func (a *await) keepPaces() {
 	if a.prompted() {
 		back = a.client
 	}
-	a.complain("pace", forgetPaces(a.project, back))
+	a.complain("pace", pace.Forget(a.project, back))
 }
 
 // count notes a delivery for the brake.
@@ -274,12 +275,12 @@ func (a *await) count() {
 	if a.client.IsZero() {
 		return
 	}
-	p, err := readPace(a.project, a.client)
+	p, err := pace.Read(a.project, a.client)
 	if err != nil {
 		a.complain("pace", err)
 	}
-	p.note(a.clock())
-	a.complain("pace", p.write(a.project))
+	p.Note(a.clock())
+	a.complain("pace", p.Write(a.project))
 }
 
 // settle ends at every tick what can be ended of earlier deliveries, and sees that a sentinel runs. What it gives back to

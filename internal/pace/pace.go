@@ -1,4 +1,9 @@
-package hook
+// Package pace slows down the waking of a client whose turns wake each other: it keeps, for each client of a project, when
+// it was given something. It wakes nobody and knows no wake.
+//
+// What it keeps is one small file a client, written whole and not synced: a crash of the machine forgets it, and with it
+// the client.
+package pace
 
 import (
 	"encoding/json"
@@ -16,66 +21,67 @@ import (
 	"vx/internal/state"
 )
 
-// A turn whose own work wakes the next turn costs money, and nothing in the client stops it. So more than paceMany
-// deliveries to one client within paceWindow, without a person's prompt between them, are slowed down: the interval
-// doubles with each, from paceFirst to paceLast. The person's next prompt ends it, and so does calm: no wake for
-// paceWindow beyond the interval.
+// A turn whose own work wakes the next turn costs money, and nothing in the client stops it. So more than many
+// deliveries to one client within window, without a person's prompt between them, are slowed down: the interval
+// doubles with each, from first to last. The person's next prompt ends it, and so does calm: no wake for
+// window beyond the interval.
 const (
-	paceMany   = 20
-	paceWindow = 10 * time.Minute
-	paceFirst  = 30 * time.Second
-	paceLast   = 30 * time.Minute
+	many   = 20
+	window = 10 * time.Minute
+	first  = 30 * time.Second
+	last   = 30 * time.Minute
 )
 
-// pace is what a client was given, kept in its project's clients/<pid>-<start>.json. Times are since boot, sleep
+// Pace is what a client was given, kept in its project's clients/<pid>-<start>.json. Times are since boot, sleep
 // included.
-type pace struct {
+type Pace struct {
 	Client    proc.ID         `json:"client"`
 	Boot      string          `json:"boot"`
 	Delivered []time.Duration `json:"delivered_ns"`      // the latest, oldest first
 	Doubled   int             `json:"doubled,omitempty"` // 0: no brake; 1: the first interval
 }
 
-func (p *pace) interval() time.Duration {
+// Interval is how long the client is left alone after each delivery; 0: it is not on the brake.
+func (p *Pace) Interval() time.Duration {
 	if p.Doubled == 0 {
 		return 0
 	}
-	return min(paceFirst<<min(p.Doubled-1, 16), paceLast)
+	return min(first<<min(p.Doubled-1, 16), last)
 }
 
-// rest is how long the client is not to be woken yet.
-func (p *pace) rest(now time.Duration) time.Duration {
+// Rest is how long the client is not to be woken yet.
+func (p *Pace) Rest(now time.Duration) time.Duration {
 	if len(p.Delivered) == 0 {
 		return 0
 	}
-	return max(0, p.Delivered[len(p.Delivered)-1]+p.interval()-now)
+	return max(0, p.Delivered[len(p.Delivered)-1]+p.Interval()-now)
 }
 
-// note counts a delivery.
-func (p *pace) note(now time.Duration) {
-	if n := len(p.Delivered); n > 0 && now-p.Delivered[n-1] > p.interval()+paceWindow {
+// Note counts a delivery.
+func (p *Pace) Note(now time.Duration) {
+	if n := len(p.Delivered); n > 0 && now-p.Delivered[n-1] > p.Interval()+window {
 		p.Delivered, p.Doubled = nil, 0
 	}
 	p.Delivered = append(p.Delivered, now)
-	p.Delivered = slices.DeleteFunc(p.Delivered, func(at time.Duration) bool { return now-at > paceWindow })
-	if p.Doubled > 0 || len(p.Delivered) > paceMany {
+	p.Delivered = slices.DeleteFunc(p.Delivered, func(at time.Duration) bool { return now-at > window })
+	if p.Doubled > 0 || len(p.Delivered) > many {
 		p.Doubled++
 	}
-	p.Delivered = p.Delivered[max(0, len(p.Delivered)-paceMany-1):]
+	p.Delivered = p.Delivered[max(0, len(p.Delivered)-many-1):]
 }
 
-func paceFile(project *state.Project, client proc.ID) string {
+func file(project *state.Project, client proc.ID) string {
 	return project.Join("clients", fmt.Sprintf("%d-%d.json", client.PID, client.Start))
 }
 
-// readPace is the zero pace where there is none, or one of another boot.
-func readPace(project *state.Project, client proc.ID) (pace, error) {
-	p := pace{Client: client, Boot: proc.BootID()}
-	data, err := os.ReadFile(paceFile(project, client))
+// Read is the zero pace where there is none, or one of another boot.
+func Read(project *state.Project, client proc.ID) (Pace, error) {
+	p := Pace{Client: client, Boot: proc.BootID()}
+	data, err := os.ReadFile(file(project, client))
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
-	var old pace
+	var old Pace
 	if err == nil {
 		err = json.Unmarshal(data, &old)
 	}
@@ -88,9 +94,9 @@ func readPace(project *state.Project, client proc.ID) (pace, error) {
 	return p, nil
 }
 
-// write is not synced to the disk: it is worth nothing after the machine's next boot.
-func (p *pace) write(project *state.Project) error {
-	path := paceFile(project, p.Client)
+// Write is not synced to the disk: it is worth nothing after the machine's next boot.
+func (p *Pace) Write(project *state.Project) error {
+	path := file(project, p.Client)
 	data, err := json.Marshal(p)
 	if err == nil {
 		err = os.Mkdir(filepath.Dir(path), 0o700)
@@ -109,9 +115,9 @@ func (p *pace) write(project *state.Project) error {
 	return nil
 }
 
-// forgetPaces removes the files of clients that are gone, and that of a client whose person is back.
-func forgetPaces(project *state.Project, back proc.ID) error {
-	return eachPace(project, func(path string, client proc.ID) error {
+// Forget removes the files of clients that are gone, and that of a client whose person is back.
+func Forget(project *state.Project, back proc.ID) error {
+	return each(project, func(path string, client proc.ID) error {
 		if client == back || client.Status() == proc.Gone {
 			return os.Remove(path)
 		}
@@ -119,7 +125,7 @@ func forgetPaces(project *state.Project, back proc.ID) error {
 	})
 }
 
-func eachPace(project *state.Project, f func(path string, client proc.ID) error) error {
+func each(project *state.Project, f func(path string, client proc.ID) error) error {
 	entries, err := os.ReadDir(project.Join("clients"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("paces: %w", err)
@@ -154,13 +160,13 @@ type Braked struct {
 func Brakes(project *state.Project) ([]Braked, error) {
 	var all []Braked
 	now := proc.SinceBoot()
-	err := eachPace(project, func(path string, client proc.ID) error {
+	err := each(project, func(path string, client proc.ID) error {
 		if !strings.HasSuffix(path, ".json") || client.Status() == proc.Gone {
 			return nil
 		}
-		p, err := readPace(project, client)
-		if err == nil && p.rest(now) > 0 {
-			all = append(all, Braked{client, p.interval(), time.Now().Add(p.rest(now))})
+		p, err := Read(project, client)
+		if err == nil && p.Rest(now) > 0 {
+			all = append(all, Braked{client, p.Interval(), time.Now().Add(p.Rest(now))})
 		}
 		return err
 	})
