@@ -335,7 +335,7 @@ func TestAScreenThatATerminalHasWrappedIsNotIdleUnlessItWas(t *testing.T) {
 			continue
 		}
 		lines := strings.Split(c.text, "\n")
-		for columns := widest(lines) - 1; columns >= 30; columns -= 3 {
+		for columns := widest(lines) - 1; columns >= 30; columns -= 7 {
 			var wrapped []string
 			for _, line := range lines {
 				for width(line) > columns {
