@@ -109,7 +109,7 @@ func TestATaskIsKeptAsItWasAdded(t *testing.T) {
 		Kind: wake.KindScout, Prompt: "look </b> & see\n", Title: "Look", PromptedAt: at,
 		FormerPanes: []string{"w1:p1"},
 		Camp:        &Camp{"/c", "vx/x", "main"}, Dir: "/d", Herdr: &Herdr{"/s", "w1", "w1:t1", "w1:p2", "name", "term_1", 1 << 60}, Head: "abc",
-		Model: "m", Effort: "high", Agent: "claude", ReportPath: "/r.md", Output: "o", Note: "n", Session: &Session{1, 1 << 62, "/rec"},
+		Model: "m", Effort: "high", Agent: "claude", Args: []string{"--permission-mode", "plan"}, ReportPath: "/r.md", Output: "o", Note: "n", Session: &Session{1, 1 << 62, "/rec"},
 		AgentNotFoundSince: at, IdleUnconfirmedSince: at, BackgroundSince: at, PauseSeenAt: at, DialogSince: at,
 		Decision: &Decision{"q", []string{"a", "b"}, at, "a", at, true}, Amendments: []Amendment{{at, "more"}}, Redispatches: []time.Time{at},
 		CommanderProject: "/home/u/notes", CommanderPane: "w1:p1", Evidence: &Evidence{"idle", "title", []string{"screen: idle"}, at},
