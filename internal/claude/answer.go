@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,29 +21,50 @@ const maxAnswer = 1 << 20
 // none of it. It is "" where that is not known, and for a turn that a person, or an error, has cut off.
 func (s Session) Answer() string { return s.transcript(answerIn) }
 
-// transcript is what find makes of the rows of the session's transcript, "" where there is none.
-func (s Session) transcript(find func([]said) string) string {
-	if s.SessionID == "" || !filepath.IsLocal(s.SessionID) {
-		return ""
-	}
-	for _, dir := range configDirs(s.Process) {
-		projects := filepath.Join(dir, "projects")
-		// The folder is named after the one that the session began in, which need not be the record's.
-		folders, err := os.ReadDir(projects)
-		if err != nil {
-			continue
-		}
-		for _, folder := range folders {
-			data, err := readEnd(filepath.Join(projects, folder.Name(), s.SessionID+".jsonl"), maxAnswer)
-			if err != nil {
-				continue
-			}
-			if text := find(conversation(data)); text != "" {
-				return text
-			}
+// Transcript is the path of the session's transcript, "" where there is none.
+func (s Session) Transcript() string {
+	for path := range s.transcripts() {
+		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() {
+			return path
 		}
 	}
 	return ""
+}
+
+// transcript is what find makes of the rows of the session's transcript, "" where there is none.
+func (s Session) transcript(find func([]said) string) string {
+	for path := range s.transcripts() {
+		data, err := readEnd(path, maxAnswer)
+		if err != nil {
+			continue
+		}
+		if text := find(conversation(data)); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// transcripts are the paths at which the session's transcript may be.
+func (s Session) transcripts() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if s.SessionID == "" || !filepath.IsLocal(s.SessionID) {
+			return
+		}
+		for _, dir := range configDirs(s.Process) {
+			projects := filepath.Join(dir, "projects")
+			// The folder is named after the one that the session began in, which need not be the record's.
+			folders, err := os.ReadDir(projects)
+			if err != nil {
+				continue
+			}
+			for _, folder := range folders {
+				if !yield(filepath.Join(projects, folder.Name(), s.SessionID+".jsonl")) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // configDirs are the configuration directories that a process may keep its files in.

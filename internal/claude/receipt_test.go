@@ -350,3 +350,37 @@ func FuzzRow(f *testing.F) {
 		}
 	})
 }
+
+// A text that was typed for the client, with the token in it, looks like a person's prompt. Nothing else that a person
+// sends counts for it.
+func TestATypedTextIsAPersonsPrompt(t *testing.T) {
+	typed := func(rows ...string) receipt.Receipt {
+		t.Helper()
+		got, err := FindTyped(transcript(t, rows...), 0, time.Now().Add(-time.Hour), token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	prompt := `{"type":"user","message":{"role":"user","content":"vx: news (delivery ` + token + `)\n- mission"},"origin":{"kind":"human"}}`
+	for _, c := range []struct {
+		name string
+		rows []string
+		want receipt.Receipt
+	}{
+		{"nothing", []string{promptRow, answerRow}, receipt.Absent},
+		{"its turn", []string{prompt, answerRow}, receipt.TurnStarted},
+		{"a turn that died", []string{prompt, errorRow}, receipt.TurnFailed},
+		{"in the client's queue", []string{`{"type":"queue-operation","operation":"enqueue","content":"vx: news (delivery ` + token + `)"}`}, receipt.Enqueued},
+		{"into a running turn", []string{`{"type":"attachment","attachment":{"type":"queued_command","commandMode":"prompt","prompt":"vx: news (delivery ` + token + `)"}}`}, receipt.TurnStarted},
+		{"a tool's result", []string{`{"type":"user","message":{"content":[{"type":"tool_result","content":"` + token + `"}]}}`}, receipt.Absent},
+		{"an answer", []string{`{"type":"assistant","message":{"content":[{"type":"text","text":"` + token + `"}]}}`}, receipt.Absent},
+	} {
+		if got := typed(c.rows...); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+	if got, _ := FindReceipt(transcript(t, prompt, answerRow), 0, time.Now().Add(-time.Hour), token); got != receipt.Absent {
+		t.Errorf("what nobody typed: %v", got)
+	}
+}

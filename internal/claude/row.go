@@ -8,6 +8,8 @@ import (
 
 // row is what one line of a transcript says, as far as a receipt depends on it.
 type row struct {
+	typed bool // the token is in a text that was typed for the client, as a person's prompt
+
 	kind       string // type
 	operation  string // of a queue-operation
 	origin     string // origin.kind: "human", "task-notification"; "" where there is none
@@ -38,7 +40,7 @@ func (r *row) String(path, text []byte, hit bool) {
 	case "operation":
 		r.operation = string(text)
 	case "content":
-		r.inQueued = hit && bytes.HasPrefix(text, []byte("<"))
+		r.inQueued = hit && (r.typed || bytes.HasPrefix(text, []byte("<")))
 	case "origin.kind":
 		r.origin = string(text)
 	case "attachment.type":
@@ -115,9 +117,9 @@ func (r *row) Finding() receipt.Finding {
 // agent tells another, not a summary that quotes.
 func (r *row) findUser() receipt.Finding {
 	switch {
-	case !r.inText, r.sidechain, r.summary, r.origin == "human":
+	case !r.inText, r.sidechain, r.summary, r.origin == "human" && !r.typed:
 		return receipt.Nothing
-	case r.origin == "", r.origin == "task-notification":
+	case r.origin == "", r.origin == "task-notification", r.origin == "human":
 		return receipt.Started
 	}
 	return receipt.Strange
@@ -126,9 +128,9 @@ func (r *row) findUser() receipt.Finding {
 // findAttachment: what was put into a running turn. A person's prompt that waited comes the same way.
 func (r *row) findAttachment() receipt.Finding {
 	switch {
-	case r.attachment != "queued_command", !r.inPrompt, r.sidechain, r.mode == "prompt":
+	case r.attachment != "queued_command", !r.inPrompt, r.sidechain, r.mode == "prompt" && !r.typed:
 		return receipt.Nothing
-	case r.mode == "task-notification":
+	case r.mode == "task-notification", r.mode == "prompt":
 		return receipt.Started
 	}
 	return receipt.Strange

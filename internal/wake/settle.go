@@ -228,6 +228,8 @@ func (d *Delivery) receipt(n *note) (receipt.Receipt, error) {
 		return receipt.NoTranscript, nil
 	case n.Harness == "pi":
 		return pi.FindReceipt(n.Transcript, n.TranscriptSize, n.Noted, d.Token)
+	case n.Sent:
+		return claude.FindTyped(n.Transcript, n.TranscriptSize, n.Noted, d.Token)
 	}
 	return claude.FindReceipt(n.Transcript, n.TranscriptSize, n.Noted, d.Token)
 }
