@@ -12,5 +12,8 @@ func Watch(string) (*Changes, error) { return nil, errors.ErrUnsupported }
 // Next is never called.
 func (*Changes) Next() (int, error) { return 0, errors.ErrUnsupported }
 
+// Of is never called.
+func (*Changes) Of(*Session) bool { return false }
+
 // Close is never called.
 func (*Changes) Close() error { return nil }

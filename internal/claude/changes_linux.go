@@ -13,6 +13,7 @@ import (
 // Changes tells of session records that change, as hints: the records have to be looked at now and then all the same.
 type Changes struct {
 	f   *os.File
+	dir string // of the records
 	buf [4096]byte
 	at  []byte // of buf, what was not looked at yet
 }
@@ -26,13 +27,16 @@ func Watch(config string) (*Changes, error) {
 		return nil, fmt.Errorf("watch %s: %w", dir, err)
 	}
 	// The client writes in place; a record that comes or goes is a client that starts or ends.
-	_, err = unix.InotifyAddWatch(fd, dir, unix.IN_MODIFY|unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_DELETE|unix.IN_DELETE_SELF|unix.IN_ONLYDIR)
+	_, err = unix.InotifyAddWatch(fd, dir, unix.IN_MODIFY|unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_DELETE|unix.IN_DELETE_SELF|unix.IN_MOVE_SELF|unix.IN_ONLYDIR)
 	if err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("watch %s: %w", dir, err)
 	}
-	return &Changes{f: os.NewFile(uintptr(fd), dir)}, nil
+	return &Changes{f: os.NewFile(uintptr(fd), dir), dir: dir}, nil
 }
+
+// Of reports whether changes to this record are told of.
+func (c *Changes) Of(s *Session) bool { return s.file.path != "" && filepath.Dir(s.file.path) == c.dir }
 
 // Next waits for the next change and returns the pid of the record; 0 means that any may have changed. An error ends the
 // watch: Close was called, or the directory is gone.
@@ -47,7 +51,7 @@ func (c *Changes) Next() (int, error) {
 		}
 		mask, name := c.event()
 		switch pid, ok := pidOf(name); {
-		case mask&(unix.IN_DELETE_SELF|unix.IN_IGNORED) != 0:
+		case mask&(unix.IN_DELETE_SELF|unix.IN_MOVE_SELF|unix.IN_IGNORED) != 0:
 			return 0, os.ErrNotExist
 		case mask&unix.IN_Q_OVERFLOW != 0:
 			return 0, nil

@@ -59,3 +59,20 @@ func TestADirectoryThatIsNotThereCannotBeWatched(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+func TestOnlyRecordsOfItsDirectoryAreAWatchs(t *testing.T) {
+	dir := config(t)
+	c, err := Watch(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for path, want := range map[string]bool{
+		filepath.Join(dir, "sessions", "17.json"): true, filepath.Join(dir, "sessions", "x", "17.json"): false,
+		filepath.Join(t.TempDir(), "sessions", "17.json"): false, "": false,
+	} {
+		if got := c.Of(&Session{file: stamp{path: path}}); got != want {
+			t.Errorf("%q: %v", path, got)
+		}
+	}
+}

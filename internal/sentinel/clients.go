@@ -17,27 +17,61 @@ import (
 	"vx/internal/task"
 )
 
-// noClient is how long a pane counts as one without a client that keeps a record.
-const noClient = time.Minute
+const (
+	// noClient is how long a pane counts as one without a client that keeps a record.
+	noClient = time.Minute
+	// unheard is how long a record that no change is told of is taken to be as it was before its file is looked at.
+	unheard = 20 * time.Second
+	// twoWitnesses is how long a record is not read again that is as it was by its file and by what is told.
+	twoWitnesses = 5 * time.Minute
+)
 
 // clients hears of session records that change, and calls for the next sweep when one is a watched client's.
 type clients struct {
 	call func()
 
 	mu      sync.Mutex
-	watched map[int]bool
+	watched map[int]uint64 // the last change of each that was told, by its number
+	last    uint64         // number that was given
+	any     uint64         // the last change that may have been of any
 	changes *claude.Changes
 	tried   time.Time
 	dir     watched[string] // the names of the records
 }
 
-func newClients(call func()) *clients { return &clients{call: call, watched: map[int]bool{}} }
+// hearsay is what was told of a record until some moment: as long as it is the same, nothing was told since. The zero one
+// is of a record that nobody tells of.
+type hearsay struct {
+	from     *claude.Changes
+	own, any uint64
+}
+
+func newClients(call func()) *clients { return &clients{call: call, watched: map[int]uint64{}} }
+
+// number is one that nothing else has: what is forgotten and wanted again is never taken for unchanged.
+func (c *clients) number() uint64 {
+	c.last++
+	return c.last
+}
+
+// told is what was told of a record until now.
+func (c *clients) told(s *claude.Session) hearsay {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own, ok := c.watched[s.Process.PID]
+	if !ok || c.changes == nil || !c.changes.Of(s) {
+		return hearsay{}
+	}
+	return hearsay{c.changes, own, c.any}
+}
 
 // want has changes of a client's record told from now on. Where the system cannot, the sweeps find them.
 func (c *clients) want(id proc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.watched[id.PID] = true
+	if _, ok := c.watched[id.PID]; !ok {
+		c.watched[id.PID] = c.number()
+	}
 	if c.changes != nil || time.Since(c.tried) < lookAgain {
 		return
 	}
@@ -57,7 +91,13 @@ func (c *clients) listen(changes *claude.Changes) {
 	for {
 		pid, err := changes.Next()
 		c.mu.Lock()
-		known := pid == 0 || c.watched[pid]
+		_, known := c.watched[pid]
+		switch {
+		case pid == 0:
+			c.any, known = c.number(), true
+		case known:
+			c.watched[pid] = c.number()
+		}
 		if err != nil && c.changes == changes {
 			changes.Close()
 			c.changes = nil
@@ -145,8 +185,10 @@ func (l *look) record(id proc.ID) *soldier.Client {
 		return &soldier.Client{State: soldier.ClientNone}
 	}
 	l.clients.want(id)
-	l.watch.record, l.watch.recordRead = s, l.seen.Now
-	return alive(&s)
+	w := l.watch
+	w.record, w.says, w.told = s, alive(&s), hearsay{}
+	w.recordRead, w.met = l.seen.Now, l.seen.Now
+	return w.says
 }
 
 func alive(s *claude.Session) *soldier.Client {
@@ -157,16 +199,39 @@ func alive(s *claude.Session) *soldier.Client {
 
 // glimpse is what the record of the known client says, for a sweep: one that is as it was is not read again.
 func (l *look) glimpse() *soldier.Client {
-	if w := l.watch; w.still(l.seen.Now) {
-		return alive(&w.record)
+	if w := l.watch; w.still(l.clients, l.seen.Now) {
+		return w.says
 	}
 	return l.record(l.watch.client)
 }
 
-// still reports whether the client's record need not be read again: its file is as it was, and a process is there that may
-// be the client. Now and then it is read all the same.
-func (w *watch) still(now time.Duration) bool {
-	return w.record.Process == w.client && now-w.recordRead < lookAgain && w.record.Unchanged() && unix.Kill(w.client.PID, 0) != unix.ESRCH
+// still reports whether the client's record need not be read again: its file is as it was, and so is its process. A change
+// is told, as a rule, and then the file is only looked at now and then; now and then it is read all the same.
+func (w *watch) still(c *clients, now time.Duration) bool {
+	if w.record.Process != w.client || !w.lives(now) {
+		return false
+	}
+	told := c.told(&w.record)
+	if told == (hearsay{}) && now-w.recordRead >= lookAgain || now-w.recordRead >= twoWitnesses {
+		return false
+	}
+	if told != (hearsay{}) && told == w.told && now-w.looked < unheard {
+		return true
+	}
+	if !w.record.Unchanged() {
+		return false
+	}
+	w.told, w.looked = told, now // what is told from now on is of changes since
+	return true
+}
+
+// lives reports whether a process is there that may be the client; now and then, whether it is.
+func (w *watch) lives(now time.Duration) bool {
+	if now-w.met < lookAgain {
+		return unix.Kill(w.client.PID, 0) != unix.ESRCH
+	}
+	w.met = now
+	return w.client.Status() != proc.Gone
 }
 
 // unmet reports whether the client's process should be asked for though nothing needs it yet, so that changes of its

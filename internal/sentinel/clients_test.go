@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"vx/internal/claude"
 	"vx/internal/herdr/herdrtest"
 	"vx/internal/proc"
 	"vx/internal/task"
@@ -202,5 +203,76 @@ func TestAWatchedSessionsQuestionIsReadFromItsTranscript(t *testing.T) {
 	c.is("idle", "")
 	if told := w.told("running -> blocked"); told[0].Detail != "Keep them?\n- yes" {
 		t.Errorf("the commander was told %q", told[0].Detail)
+	}
+}
+
+// known is a watch of a client whose record was read when it had long been as it was.
+func (c *clientProcess) known(all *clients) *watch {
+	c.t.Helper()
+	c.is("busy", "")
+	c.touched(-time.Hour)
+	all.want(c.id)
+	s, ok := claude.SessionOf(c.id)
+	if !ok {
+		c.t.Fatal("no record")
+	}
+	return &watch{client: c.id, record: s}
+}
+
+// touched gives the record another time, which no watch tells of.
+func (c *clientProcess) touched(by time.Duration) {
+	c.t.Helper()
+	at := time.Now().Add(by)
+	if err := os.Chtimes(c.path(), at, at); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func TestARecordWhoseChangeIsToldIsReadAgain(t *testing.T) {
+	called := make(chan bool, 100)
+	c, all := startClaude(t), newClients(func() { called <- true })
+	t.Cleanup(all.close)
+	w := c.known(all)
+	if !w.still(all, time.Second) {
+		t.Fatal("it is not what it was, and nobody wrote it")
+	}
+	c.is("idle", "")
+	if all.changes != nil {
+		<-called
+	}
+	if w.still(all, 2*time.Second) {
+		t.Error("it counts as unchanged")
+	}
+}
+
+func TestARecordIsReadAgainAfterAWhileWhateverItsStamps(t *testing.T) {
+	c, all := startClaude(t), newClients(func() {})
+	t.Cleanup(all.close)
+	w := c.known(all)
+	if w.still(all, twoWitnesses) {
+		t.Error("what is told and its file are believed for ever")
+	}
+	all.close()
+	if w.still(all, lookAgain) {
+		t.Error("its file alone is believed for as long as two witnesses")
+	}
+}
+
+func TestNoRecordOutlivesItsProcess(t *testing.T) {
+	c, all := startClaude(t), newClients(func() {})
+	t.Cleanup(all.close)
+	w := c.known(all)
+	if !w.still(all, time.Second) {
+		t.Fatal("it is not what it was, and nobody wrote it")
+	}
+	other := &watch{client: w.client, record: w.record}
+	other.client.Start++ // another process with its pid
+	other.record.Process = other.client
+	if other.still(all, lookAgain) {
+		t.Error("the record of a process whose pid is another's counts")
+	}
+	c.kill()
+	if w.still(all, 2*time.Second) {
+		t.Error("the record of an ended process counts")
 	}
 }

@@ -36,9 +36,13 @@ type watch struct {
 	mu         sync.Mutex
 	task       *task.Task
 	memory     soldier.Memory
-	client     proc.ID        // the client's process, once it is known
-	record     claude.Session // as it was read last
-	recordRead time.Duration  // when
+	client     proc.ID         // the client's process, once it is known
+	record     claude.Session  // as it was read last
+	recordRead time.Duration   // when
+	says       *soldier.Client // what it says
+	told       hearsay         // of it, until its file was looked at last
+	looked     time.Duration   // when
+	met        time.Duration   // when the process was last known to be the client, and not another with its pid
 	asked      asked
 	read       time.Duration // when the pane of a finished one was read last
 	proof      proofs
@@ -187,28 +191,32 @@ func (s *sentinel) complain(p *project, bad []error) {
 // glance is the sweep's look at a task. What it can say without asking anybody it says; for the rest a look of its own
 // begins, beside the sweep. The lock is held, and is given up here or by that look.
 func (s *sentinel) glance(ctx context.Context, k *socket, w *watch, at moment, held bool) {
-	if w.quiet != nil && w.agent != nil && !held && (w.quiet == w.agent || *w.quiet == *w.agent) && (w.client.IsZero() || w.still(at.awake)) {
+	if w.quiet != nil && w.agent != nil && !held && (w.quiet == w.agent || *w.quiet == *w.agent) && (w.client.IsZero() || w.still(s.clients, at.awake)) {
 		w.memory.Unchanged(at.wall)
 		w.mu.Unlock()
 		return
 	}
-	l := &look{sentinel: s, socket: k, watch: w}
+	l := look{sentinel: s, socket: k, watch: w}
 	l.seen = soldier.Look{Now: at.awake, Wall: at.wall, Agent: w.agent, Held: held}
 	if !w.client.IsZero() {
 		l.seen.Client = l.glimpse() // nil for one that has ended: who came after it is asked for if it matters
 	}
 	v := soldier.Judge(w.task, &l.seen, &w.memory)
-	if v.Need == 0 && !l.unmet() {
-		w.quiet = nil
-		if !l.carryOut(ctx, &v) && !held && v.Settled(w.task) {
-			w.quiet = w.agent
-		}
-		w.mu.Unlock()
+	w.quiet = nil
+	if v.Need != 0 || l.unmet() {
+		l.lookCloser(ctx, v)
 		return
 	}
-	s.work.Go(func() {
-		defer w.mu.Unlock()
-		w.quiet = nil
+	if !l.carryOut(ctx, &v) && !held && v.Settled(w.task) {
+		w.quiet = w.agent
+	}
+	w.mu.Unlock()
+}
+
+// lookCloser goes on with a look beside the sweep, and gives up the watch's lock at its end.
+func (l look) lookCloser(ctx context.Context, v soldier.Verdict) {
+	l.work.Go(func() {
+		defer l.watch.mu.Unlock()
 		l.run(ctx, v)
 		if l.unmet() {
 			l.findClient(ctx)
