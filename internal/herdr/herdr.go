@@ -72,7 +72,8 @@ type Client struct {
 	Socket   string
 	Deadline time.Duration // of each request, dial and all; 3 s where it is 0, and 10 s more where herdr has to act
 
-	last listing
+	last  listing
+	spare spare
 }
 
 func (c *Client) patience() time.Duration {
@@ -123,8 +124,8 @@ func (c *Client) exchange(ctx context.Context, within time.Duration, method stri
 			return err
 		}
 		defer conn.close()
-		in := newLines(conn.file)
-		defer in.free()
+		in := c.spare.lines(conn.file)
+		defer c.spare.keep(in)
 		line, err := in.next()
 		if err != nil {
 			return conn.explain(err)

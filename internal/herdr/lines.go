@@ -13,9 +13,6 @@ const (
 	keptBuf  = 1 << 20 // a buffer that had to grow beyond this is not kept for the next answer
 )
 
-// buffers keeps the memory of one answer for the next.
-var buffers sync.Pool
-
 // lines cuts what comes in into lines.
 type lines struct {
 	src     io.Reader
@@ -25,19 +22,33 @@ type lines struct {
 	to      int // the bytes read end here
 }
 
-func newLines(src io.Reader) *lines {
-	if kept, ok := buffers.Get().(*lines); ok {
-		*kept = lines{src: src, buf: kept.buf}
-		return kept
-	}
-	return &lines{src: src, buf: make([]byte, firstBuf)}
+func newLines(src io.Reader) *lines { return &lines{src: src, buf: make([]byte, firstBuf)} }
+
+// spare is the memory of the last answer, which the next of its size can have. A pool would lose it at every collection
+// of garbage, of which a sentinel that lists a thousand agents every few seconds has one between two lists.
+type spare struct {
+	mu  sync.Mutex
+	buf []byte
 }
 
-// free gives the buffer to the next who reads lines; the last line is no longer the caller's.
-func (l *lines) free() {
-	l.src = nil
-	if len(l.buf) <= keptBuf {
-		buffers.Put(l)
+// lines reads src with the memory of the last answer, if nobody has it.
+func (s *spare) lines(src io.Reader) *lines {
+	s.mu.Lock()
+	buf := s.buf
+	s.buf = nil
+	s.mu.Unlock()
+	if buf == nil {
+		return newLines(src)
+	}
+	return &lines{src: src, buf: buf}
+}
+
+// keep takes the memory back; the last line is no longer the caller's.
+func (s *spare) keep(l *lines) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(l.buf) <= keptBuf && len(l.buf) > len(s.buf) {
+		s.buf = l.buf
 	}
 }
 

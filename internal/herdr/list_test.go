@@ -166,6 +166,25 @@ func TestAListAllocatesOncePerAgent(t *testing.T) {
 	}
 }
 
+func TestTheMemoryOfAnAnswerIsTheNextOnesUnlessSomebodyHasIt(t *testing.T) {
+	var s spare
+	one, other := s.lines(nil), s.lines(nil)
+	if &one.buf[0] == &other.buf[0] {
+		t.Fatal("two who read at once share their memory")
+	}
+	one.buf = make([]byte, 4*firstBuf)
+	s.keep(one)
+	s.keep(other) // smaller: it does not take the place of the larger one
+	if next := s.lines(nil); &next.buf[0] != &one.buf[0] {
+		t.Error("the memory of the largest answer is not used again")
+	}
+	one.buf = make([]byte, 2*keptBuf)
+	s.keep(one)
+	if next := s.lines(nil); len(next.buf) > keptBuf {
+		t.Errorf("%d bytes are kept", len(next.buf))
+	}
+}
+
 func FuzzList(f *testing.F) {
 	f.Add(fleet(2), fleet(3))
 	f.Add(listLine(`{"pane_id":"a"}`), listLine(`{"pane_id":"a","x":"\\"}`))
