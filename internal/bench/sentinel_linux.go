@@ -95,6 +95,9 @@ func (b *bench) sweep() error {
 		}
 		n, _ := w.requests()
 		cpu[i], asked[i] = (after-before[i])/time.Duration(sweeps), n-first[i]
+		if asked[i] < sweeps-1 {
+			err = errors.Join(err, fmt.Errorf("the sentinel of %d tasks swept %d times only", sizes[i].tasks, asked[i]))
+		}
 		err = errors.Join(err, sentinels[i].end(), w.end())
 	}
 	if err != nil {
