@@ -208,6 +208,17 @@ func TestACommanderDoesNotOutliveItsMachinesBoot(t *testing.T) {
 	}
 }
 
+func TestWhoRegistersWhileAnotherRemovesItsPredecessorStays(t *testing.T) {
+	w := newWorld(t)
+	p := w.dir.Project(w.shop)
+	e := Entry{Harness: "pi", Process: proc.Self(), Since: noon}
+	w.register(p, e)
+	if err := bury(p, []proc.ID{e.Process}); err != nil { // what was read before the last start of the machine says so
+		t.Error(err)
+	}
+	w.are(w.live(p), e)
+}
+
 func TestAFileThatCannotBeReadHidesNobodyAndIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	p := w.dir.Project(w.shop)

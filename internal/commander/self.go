@@ -50,7 +50,7 @@ func who(ancestors []proc.Info, live []awaiter.Entry, getenv func(string) string
 			return Entry{Harness: "claude", Session: s.SessionID, Process: a.ID}
 		}
 		for _, await := range live {
-			if await.Client == a.ID {
+			if await.Client == a.ID && await.Harness != "" {
 				return Entry{Harness: await.Harness, Session: await.Session, Process: a.ID}
 			}
 		}
@@ -74,20 +74,21 @@ func who(ancestors []proc.Info, live []awaiter.Entry, getenv func(string) string
 	return Entry{}
 }
 
-// named is the harness that a process is by its name, "" for none. A program of node's is named after its script.
+// named is the harness that a process is by its name, "" for none. Node's own threads have names, and a program of node's is
+// named after its script.
 func named(a proc.Info) string {
-	script := ""
-	if len(a.Args) > 1 {
-		script = a.Args[1]
-	}
-	for _, name := range []string{a.Name, filepath.Base(script)} {
-		switch name {
-		case "claude", "pi", "opencode":
-			return name
+	for _, name := range append([]string{a.Name}, a.Args[:min(2, len(a.Args))]...) {
+		switch strings.TrimSuffix(filepath.Base(name), ".exe") {
+		case "claude":
+			return "claude"
+		case "pi", "pi-rpc":
+			return "pi"
+		case "opencode":
+			return "opencode"
 		}
-	}
-	if strings.Contains(script, "/pi-coding-agent/") {
-		return "pi"
+		if strings.Contains(name, "/pi-coding-agent/") {
+			return "pi"
+		}
 	}
 	return ""
 }

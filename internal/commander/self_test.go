@@ -94,6 +94,7 @@ func TestACommandKnowsTheHarnessThatRunsIt(t *testing.T) {
 	}{
 		{"pi", "X=", "pi"},
 		{"opencode", "X=", "opencode"},
+		{"opencode.exe", "X=", "opencode"},
 		{"node", "AI_AGENT=pi", "pi"},
 		{"node", "PI_CODING_AGENT=true", "pi"},
 		{"bun", "OPENCODE=1", "opencode"},
@@ -143,6 +144,8 @@ func TestASessionRecordOrAnAwaitSaysMoreThanAName(t *testing.T) {
 	is(Entry{}, who(nil, nil, func(string) string { return "pi" }))
 	await := awaiter.Entry{Record: awaiter.Record{Client: client, Harness: "pi", Session: "s1", Since: time.Now()}}
 	is(Entry{Harness: "pi", Session: "s1", Process: client}, who(chain, []awaiter.Entry{await}, none))
+	await.Harness = ""
+	is(Entry{}, who(chain, []awaiter.Entry{await}, none))
 	record := fmt.Sprintf(`{"pid":%d,"procStart":"%d","sessionId":"0f3c","cwd":"/home/u/shop","kind":"interactive","status":"busy"}`, client.PID, client.Start)
 	at := filepath.Join(config, "sessions", fmt.Sprintf("%d.json", client.PID))
 	if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(record), 0o600)); err != nil {
@@ -150,6 +153,6 @@ func TestASessionRecordOrAnAwaitSaysMoreThanAName(t *testing.T) {
 	}
 	is(Entry{Harness: "claude", Session: "0f3c", Process: client}, who(chain, nil, none))
 	// One that a session started itself is nearer.
-	pi := proc.Info{ID: proc.ID{PID: 1<<30 + 2, Start: 1}, Name: "node", Args: []string{"node", "/x/node_modules/@earendil-works/pi-coding-agent/dist/cli.js"}}
+	pi := proc.Info{ID: proc.ID{PID: 1<<30 + 2, Start: 1}, Name: "MainThread", Args: []string{"/usr/bin/node", "/x/node_modules/@earendil-works/pi-coding-agent/dist/cli.js"}}
 	is(Entry{Harness: "pi", Process: pi.ID}, who(append([]proc.Info{pi}, chain...), nil, none))
 }

@@ -94,3 +94,17 @@ func TestACommanderThatCannotBeRegisteredIsWokenAllTheSame(t *testing.T) {
 	}
 	w.warned(r, "register commander")
 }
+
+func TestOutsideOfHerdrNobodyBecomesKnown(t *testing.T) {
+	w := newWorld(t)
+	notes, _, _ := w.elsewhere()
+	delete(w.env, "HERDR_PANE_ID")
+	if r, err := w.Dispatch(t.Context(), Order{Prompt: "x"}); err != nil || r.Task.CommanderProject != "" {
+		t.Errorf("%+v, %v", r.Task, err)
+	}
+	for _, p := range []*state.Project{notes, w.dir.Project(w.repo)} {
+		if _, err := os.Stat(p.Join("commanders")); err == nil {
+			t.Errorf("somebody is known in %s", p.Root)
+		}
+	}
+}
