@@ -35,6 +35,7 @@ type await struct {
 	// sentinel is Program's; nil where there is none to be seen to.
 	sentinel     func(*state.Dir) error
 	sentinelLock func(*state.Dir) string
+	outlived     func(*state.Dir, *state.Project, awaiter.Record) error // so too
 
 	record  awaiter.Record
 	bell    *awaiter.Awaiter
@@ -150,6 +151,9 @@ func (a *await) loop(ctx context.Context) int {
 		}
 		if why := a.over(seen); why != "" {
 			a.log.Info("await ends", "why", why)
+			if why == timeIsUp && a.outlived != nil {
+				a.complain("commander", a.outlived(a.dir, a.project, a.record))
+			}
 			return 0
 		}
 		switch a.deliver(ctx, seen.rung) {
@@ -187,10 +191,12 @@ func (a *await) over(seen seen) string {
 		}
 	}
 	if a.clock()-a.began >= maxWait {
-		return "time is up"
+		return timeIsUp
 	}
 	return ""
 }
+
+const timeIsUp = "time is up"
 
 // left says why nobody is there any more to deliver to, "" if somebody is.
 func (a *await) left(seen seen) string {

@@ -368,13 +368,17 @@ func TestFiftyFiveMinutesCountSleep(t *testing.T) {
 		}
 	}
 	set("0s")
-	h := w.start("await", stop("s1", false), "VXTEST_CLOCK="+clock)
+	outlived := filepath.Join(w.home, "outlived")
+	h := w.start("await", stop("s1", false), "VXTEST_CLOCK="+clock, "VXTEST_OUTLIVED="+outlived, "HERDR_PANE_ID=p1", "HERDR_SOCKET_PATH=/run/herdr.sock")
 	w.waitFor(1)
 	// Two hours asleep; the wake rings at the very moment of waking.
 	set("2h")
 	w.put("too late for this one")
 	quiet(t, h.wait())
 	w.holds(1, 0, 0)
+	if who, err := os.ReadFile(outlived); string(who) != "claude s1 p1 /run/herdr.sock" {
+		t.Errorf("its client is kept as %q, %v", who, err)
+	}
 }
 
 func TestAClockThatGoesBackEndsNothing(t *testing.T) {

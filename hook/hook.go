@@ -16,6 +16,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"vx/internal/awaiter"
 	"vx/internal/proc"
 	"vx/internal/state"
 	"vx/internal/wake"
@@ -40,6 +41,9 @@ type Program struct {
 	// SentinelLock is the file that a sentinel keeps locked as long as it runs. An await that can go by that asks
 	// Sentinel only when nobody holds it.
 	SentinelLock func(*state.Dir) string
+	// Outlived is told of an await whose time is up while its client lives on, so that the client stays known to the
+	// project as one that nobody serves. Nil: it is not.
+	Outlived func(*state.Dir, *state.Project, awaiter.Record) error
 }
 
 // Main runs `vx sentinel await` or `vx sentinel drain` and returns the exit status. It is called before the program
@@ -79,7 +83,7 @@ func (p Program) Main(mode string) (status int) {
 
 // await has everything but what it begins to wait with.
 func (p Program) await(k *courier, parent int) *await {
-	return &await{courier: k, clock: p.Clock, awake: p.Awake, parent: parent, sentinel: p.Sentinel, sentinelLock: p.SentinelLock}
+	return &await{courier: k, clock: p.Clock, awake: p.Awake, parent: parent, sentinel: p.Sentinel, sentinelLock: p.SentinelLock, outlived: p.Outlived}
 }
 
 // courier has everything but whom to carry to.

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 
 // testProgram is the hook with the faults that a test asks for: VXTEST_AT is "step=fault", VXTEST_CLOCK a file that
 // holds by how much the clock is off, VXTEST_STALE the title of a wake that is not news any more, VXTEST_SOLDIER the pane
-// and socket of a soldier, VXTEST_SENTINEL the lock of a sentinel: an await that finds it free makes
+// and socket of a soldier, VXTEST_OUTLIVED a file for whom an await leaves behind, VXTEST_SENTINEL the lock of a sentinel: an await that finds it free makes
 // a file next to it whose name ends in ".asked".
 func testProgram() Program {
 	p := Program{Clock: proc.SinceBoot, Awake: proc.Awake}
@@ -77,6 +77,11 @@ func testProgram() Program {
 	}
 	if watched := os.Getenv("VXTEST_WATCHED"); watched != "" {
 		p.Watched = func(_ *state.Project, client proc.ID) bool { return fmt.Sprint(client.PID) == watched }
+	}
+	if path := os.Getenv("VXTEST_OUTLIVED"); path != "" {
+		p.Outlived = func(_ *state.Dir, at *state.Project, r awaiter.Record) error {
+			return os.WriteFile(path, fmt.Appendf(nil, "%s %s %s %s", r.Harness, r.Session, r.Pane, r.Socket), 0o600)
+		}
 	}
 	if path := os.Getenv("VXTEST_SENTINEL"); path != "" {
 		p.SentinelLock = func(*state.Dir) string { return path }

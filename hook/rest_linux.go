@@ -231,7 +231,7 @@ func (a *await) resume(ctx context.Context, n *note) int {
 	a.said = map[string]string{}
 	a.signals = n.signals
 	a.record = awaiter.Record{
-		Process: proc.Self(), Project: n.project, Client: n.client, Session: n.session, Pane: n.pane, Harness: a.recipient().Harness,
+		Process: proc.Self(), Project: n.project, Client: n.client, Session: n.session, Pane: n.pane, Socket: os.Getenv("HERDR_SOCKET_PATH"), Harness: a.recipient().Harness,
 	}
 	a.queue.TakeUp(n.spare)
 	var err error

@@ -9,8 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"time"
 
 	"vx/hook"
+	"vx/internal/awaiter"
+	"vx/internal/commander"
 	"vx/internal/daemon"
 	"vx/internal/forum"
 	"vx/internal/proc"
@@ -22,7 +25,24 @@ import (
 
 // theHook is what runs inside a harness's hook, with what it asks of tasks and the sentinel that it sees to.
 func theHook() hook.Program {
-	return hook.Program{Clock: proc.SinceBoot, Awake: proc.Awake, News: news, Soldier: task.Soldier, Watched: task.Watched, Sentinel: daemon.Ensure, SentinelLock: daemon.LockPath}
+	return hook.Program{
+		Clock: proc.SinceBoot, Awake: proc.Awake, News: news, Soldier: task.Soldier, Watched: task.Watched,
+		Sentinel: daemon.Ensure, SentinelLock: daemon.LockPath, Outlived: outlived,
+	}
+}
+
+// outlived keeps a commander known whose await has come to its end, so that its wakes are seen to wait, and may be typed
+// into its pane where its user wants that.
+func outlived(_ *state.Dir, p *state.Project, a awaiter.Record) error {
+	if a.Harness == "" || a.Client.IsZero() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return commander.Register(p, commander.Entry{
+		Harness: a.Harness, Session: a.Session, Process: a.Client, Pane: a.Pane, Socket: a.Socket,
+		Terminal: commander.Terminal(ctx, commander.Here{Pane: a.Pane, Socket: a.Socket}),
+	})
 }
 
 // news asks of a project's wakes whoever knows what they are about.
