@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -31,7 +32,10 @@ var troubles = []struct {
 	{"frozen for 60 s", func(b *barracks) { b.herdr.Freeze(); time.Sleep(quick(time.Minute)); b.herdr.Thaw() }},
 	{"garbage", func(b *barracks) { b.answers(herdrtest.Fault{Line: []byte("\x00\xff%% not json\n")}) }},
 	{"half a line", func(b *barracks) { b.answers(herdrtest.Fault{Half: true}) }},
-	{"no answer", func(b *barracks) { b.answers(herdrtest.Fault{Hang: true}) }},
+	{"no answer", func(b *barracks) {
+		b.answers(herdrtest.Fault{Hang: true})
+		time.Sleep(hung)
+	}},
 	{"no agents", func(b *barracks) {
 		b.answers(herdrtest.Fault{Method: "agent.list", Line: []byte(`{"id":"agent.list","result":{"type":"agent_list"}}`)})
 	}},
@@ -90,14 +94,15 @@ func (b *barracks) waiting() bool {
 
 // bounds are when what happened is to be told at the latest, of the sentinel's time, once the herdr is in order: after
 // 15 s in which nothing is decided, 10 s until one counts as gone or 30 s until one counts as unconfirmed, and some sweeps
-// and readings of panes.
+// and readings of panes. Beyond that there is only what git and the disk take.
 var bounds = map[string]time.Duration{
 	"dialog": 45 * time.Second, "running -> done": 45 * time.Second, "running -> blocked": 45 * time.Second,
 	"running -> interrupted": 60 * time.Second, "running -> unconfirmed": 80 * time.Second,
 }
 
-// busy is what the machine, which does other things too, is given beyond the bounds, in real time.
-const busy = 5 * time.Second
+// hung is how long a sentinel waits, in real time, for the answer to a request that hangs: for that long the herdr is
+// not in order for it yet.
+const hung = 3 * time.Second
 
 const (
 	fullTroubles = 72
@@ -115,20 +120,22 @@ func herdrs(p plan, scratch string, out io.Writer) bool {
 	b, err := newBarracks(scratch, "troubled", troubled)
 	defer b.end()
 	happened := map[string]int{}
+	b.machine = new(machine)
+	ctx, cancel := context.WithCancel(context.Background())
+	probed := make(chan error, 1)
+	go func() { probed <- b.machine.probe(ctx, b.home) }()
 	if err == nil {
 		happened, err = b.inTrouble(p, n)
 	}
+	cancel()
+	err = errors.Join(err, <-probed)
 	if err != nil {
 		b.complain("%v", err)
 	}
-	fmt.Fprintf(out, "  happened: %v\n  told: %v\n  at the latest, in a sentinel's time:", happened, b.turns)
-	for label, took := range b.worst {
-		fmt.Fprintf(out, " %q %.0f s;", label, took.Seconds())
-		if took > bounds[label]+busy*haste {
-			b.complain("%q was told after %v, want at most %v", label, took, bounds[label])
-		}
-	}
-	fmt.Fprintf(out, " %.0f s\n", time.Since(start).Seconds())
+	fmt.Fprintf(out, "  happened: %v\n  told: %v\n", happened, b.turns)
+	latest(out, b.worst)
+	fmt.Fprintf(out, "  beyond its bound an end is given %.0f s for git and the disk, and as much more as a probe of them took longer than at\n"+
+		"  its best: %.1f times over the whole run; %.0f s\n", (work * haste).Seconds(), b.machine.slower(start, time.Now()), time.Since(start).Seconds())
 	printWrong(out, b.wrong)
 	return len(b.wrong) == 0
 }
@@ -154,7 +161,7 @@ func (b *barracks) inTrouble(p plan, n int) (happened map[string]int, err error)
 		t.do(b)
 		happened[t.name]++
 		b.mu.Lock()
-		b.lifted = time.Now()
+		b.lifted, b.after = time.Now(), t.name
 		wrong := len(b.wrong)
 		b.mu.Unlock()
 		if wrong > 0 {

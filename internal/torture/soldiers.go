@@ -5,10 +5,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,9 +49,30 @@ type barracks struct {
 	cleanups []func()
 	turns    map[string]int // by their ends
 	lifted   time.Time      // when the herdr was in order again
-	worst    map[string]time.Duration
+	after    string         // what it had
+	worst    map[string]delay
+	machine  *machine        // nil where nothing has a bound
 	seen     map[string]bool // wakes
 }
+
+// delay is how late something was told, and what it was given.
+type delay struct {
+	took, slack time.Duration // in real time
+	after       string
+}
+
+// show writes a delay in a sentinel's time.
+func (d delay) show(label string) string {
+	bound, ok := bounds[label]
+	if d.slack == 0 || !ok {
+		return fmt.Sprintf("    %-24s %3.0f s", label, (d.took * haste).Seconds())
+	}
+	return fmt.Sprintf("    %-24s %3.0f s, of %.0f s and %.0f s for git and the disk as they were; after: %s",
+		label, (d.took * haste).Seconds(), bound.Seconds(), (d.slack * haste).Seconds(), d.after)
+}
+
+// late is how much more it took than it was given.
+func (d delay) late(label string) time.Duration { return d.took - quick(bounds[label]) - d.slack }
 
 // soldier is one of them, and what the commander is to hear of it next.
 type soldier struct {
@@ -100,7 +124,7 @@ func (b *barracks) end() {
 
 func newBarracks(scratch, name string, soldiers int) (*barracks, error) {
 	b := &barracks{
-		home: filepath.Join(scratch, name), turns: map[string]int{}, worst: map[string]time.Duration{}, seen: map[string]bool{},
+		home: filepath.Join(scratch, name), turns: map[string]int{}, worst: map[string]delay{}, seen: map[string]bool{},
 	}
 	dir, err := state.OpenAt(filepath.Join(b.home, "state"))
 	if err != nil {
@@ -188,14 +212,36 @@ func (b *barracks) hear(w wake.Wake) error {
 		}
 		s.expect = s.expect[1:]
 		b.turns[label]++
-		from := s.since
-		if b.lifted.After(from) {
-			from = b.lifted
-		}
-		b.worst[label] = max(b.worst[label], time.Since(from)*haste)
-		return nil
+		return b.inTime(label, s)
 	}
 	return fmt.Errorf("invented: %q of a task %s that nobody has", label, w.TaskID)
+}
+
+// inTime compares when the commander is told with when it happened, or when the herdr was in order again. The lock is held.
+func (b *barracks) inTime(label string, s *soldier) error {
+	from, now := s.since, time.Now()
+	if b.lifted.After(from) {
+		from = b.lifted
+	}
+	d := delay{took: max(0, now.Sub(from)), after: b.after}
+	if b.machine != nil {
+		d.slack = b.machine.slack(from, now)
+	}
+	if worst, ok := b.worst[label]; !ok || d.late(label) > worst.late(label) {
+		b.worst[label] = d
+	}
+	if b.machine != nil && d.late(label) > 0 {
+		return fmt.Errorf("late: %s of %s in its turn %d", strings.Join(strings.Fields(d.show(label)), " "), s.name, s.turn)
+	}
+	return nil
+}
+
+// latest says what was told the latest of each kind of end.
+func latest(out io.Writer, worst map[string]delay) {
+	fmt.Fprintln(out, "  at the latest, in a sentinel's time:")
+	for _, label := range slices.Sorted(maps.Keys(worst)) {
+		fmt.Fprintln(out, worst[label].show(label))
+	}
 }
 
 // pending reports whether anything is still to be told of the soldier.

@@ -36,7 +36,7 @@ func TestTheCommanderIsHeldToWhatTheSoldiersDid(t *testing.T) {
 		{"of a task that nobody has", []string{"running -> done"}, []wake.Wake{other}, "nobody has", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := &barracks{turns: map[string]int{}, worst: map[string]time.Duration{}, seen: map[string]bool{}}
+			b := &barracks{turns: map[string]int{}, worst: map[string]delay{}, seen: map[string]bool{}}
 			s := &soldier{barracks: b, id: "a", name: "s", expect: tt.expect, since: time.Now()}
 			b.soldiers = []*soldier{s}
 			var complaints []string
@@ -53,6 +53,31 @@ func TestTheCommanderIsHeldToWhatTheSoldiersDid(t *testing.T) {
 				t.Errorf("%q is still to be told, want %d", s.expect, tt.left)
 			}
 		})
+	}
+}
+
+func TestWhatIsToldTooLateIsFoundAndTheMachineIsGivenWhatItTook(t *testing.T) {
+	at := time.Now()
+	bound := quick(bounds["running -> done"])
+	for _, tt := range []struct {
+		name   string
+		ago    time.Duration // since it happened
+		lifted time.Duration // since the herdr was in order
+		probe  time.Duration // which takes 10 ms at its best
+		late   bool
+	}{
+		{"in time", bound, time.Hour, 10 * time.Millisecond, false},
+		{"too late", bound + 2*work, time.Hour, 10 * time.Millisecond, true},
+		{"in time after the trouble", time.Minute, bound, 10 * time.Millisecond, false},
+		{"as late, on a machine that is slow", bound + 2*work, time.Hour, 30 * time.Millisecond, false},
+		{"too late for that as well", bound + 4*work, time.Hour, 30 * time.Millisecond, true},
+	} {
+		m := &machine{least: 10 * time.Millisecond, rounds: []round{{at.Add(-2 * time.Minute), time.Hour}, {at, tt.probe}}}
+		b := &barracks{worst: map[string]delay{}, machine: m, lifted: at.Add(-tt.lifted)}
+		err := b.inTime("running -> done", &soldier{barracks: b, since: at.Add(-tt.ago)})
+		if (err != nil) != tt.late {
+			t.Errorf("%s: %v", tt.name, err)
+		}
 	}
 }
 
