@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"vx/internal/herdr"
 	"vx/internal/herdr/herdrtest"
+	"vx/internal/soldier"
 	"vx/internal/state"
 	"vx/internal/task"
 	"vx/internal/wake"
@@ -57,5 +59,24 @@ func BenchmarkSweep(b *testing.B) {
 				s.work.Wait()
 			}
 		})
+	}
+}
+
+func TestAnAgentInAnotherPaneIsNotTakenForAnotherLifeOfItsHerdr(t *testing.T) {
+	at := func(pane string, seq uint64) (*task.Task, *herdr.Agent) {
+		return &task.Task{Status: task.Running, Agent: "pi", PromptedAt: time.Now(), Herdr: &task.Herdr{Pane: pane}},
+			&herdr.Agent{PaneID: pane, Kind: "pi", Status: herdr.Working, Seq: seq, HasSeq: true}
+	}
+	given, agent := at("w1:p1", 300)
+	w := &watch{task: given}
+	soldier.Judge(w.task, &soldier.Look{Now: time.Hour, Wall: time.Now(), Agent: agent}, &w.memory)
+	again, other := at("w1:p1", 20)
+	w.take(again)
+	if !w.memory.Backwards(other) {
+		t.Error("a sequence that ran backwards in the same pane is not seen")
+	}
+	again, other = at("w1:p2", 20)
+	if w.take(again); w.memory.Backwards(other) {
+		t.Error("the sequence of another agent is taken for this one's")
 	}
 }

@@ -149,6 +149,10 @@ func (w *watch) update(t *task.Task) {
 
 func (w *watch) take(t *task.Task) {
 	if t != nil && !t.UpdatedAt.Before(w.task.UpdatedAt) {
+		if was, is := w.task.Herdr, t.Herdr; was != nil && is != nil && was.Pane != is.Pane {
+			// Dispatched anew. Against what its last agent was like, this one would look like another life of the herdr.
+			w.memory = soldier.Memory{}
+		}
 		w.task, w.quiet, w.of = t, nil, nil
 	}
 }
