@@ -46,31 +46,48 @@ func TestTheCommanderIsToldTheTruthAboutSoldiersInPanes(t *testing.T) {
 			n = f.told(bad, "running -> unconfirmed", "sea-is-ploughed")
 			f.says(n, "no commit nor report")
 		})
+		f.nothing(good)
+		f.nothing(bad)
+	})
+}
+
+// What a soldier in a pane leaves behind: a shell, another session, nothing.
+func TestTheCommanderIsToldTheTruthAboutWhatSoldiersLeaveBehind(t *testing.T) {
+	forEachClient(t, func(t *testing.T, version string) {
+		f := newField(newCommand(t, version), 20)
+		f.commandHere()
+		var keeper, sower string
+		var atFire, inField *client
+
 		f.step("a shell in the background is no end, even with a commit, and after /clear it is the same soldier", func() {
 			gate := f.path("gate")
-			f.turn(good, worker, answer{bash: aCommit + "; while [ ! -e " + gate + " ]; do sleep 0.2; done; echo fire-is-out", behind: true}, "prompt", good, "light the fire")
-			worker.becomes("shell")
-			before := idler.session()
-			idler.enter("/clear", func() bool { return idler.session() != before })
-			f.turn(bad, idler, answer{bash: aCommit + "; echo field-is-sown"}, "prompt", bad, "sow the field")
-			f.told(bad, "running -> done", "field-is-sown")
-			f.sweeps(good)
+			f.api.when("light the fire", answer{bash: aCommit + "; while [ ! -e " + gate + " ]; do sleep 0.2; done; echo fire-is-out", behind: true})
+			keeper, atFire = f.dispatch("the fire", "light the fire")
+			f.api.when("plough the field", answer{bash: aCommit + "; echo field-is-ploughed"})
+			sower, inField = f.dispatch("the field", "plough the field")
+			atFire.becomes("shell")
+			f.told(sower, "running -> done", "field-is-ploughed")
+			before := inField.session()
+			inField.enter("/clear", func() bool { return inField.session() != before })
+			f.turn(sower, inField, answer{bash: aCommit + "; echo field-is-sown"}, "prompt", sower, "sow the field")
+			f.told(sower, "running -> done", "field-is-sown")
+			f.nothing(keeper) // though the sentinel has looked at all for twice as long as it waits after a prompt
 			f.writeFile(gate, "", 0o600)
-			f.told(good, "running -> done", fireIsOut)
-			f.mustBe(worker, "idle")
+			f.told(keeper, "running -> done", fireIsOut)
+			f.mustBe(atFire, "idle")
 		})
 		f.step("a kill is no end but an interruption, and another soldier goes on", func() {
 			reached := f.path("reached")
-			f.turn(good, worker, answer{bash: aCommit + "; touch " + reached + "; " + f.path("slow")}, "prompt", good, "guard the gate")
+			f.turn(keeper, atFire, answer{bash: aCommit + "; touch " + reached + "; " + f.path("slow")}, "prompt", keeper, "guard the gate")
 			f.eventually("the tool runs", func() bool { return exists(reached) })
-			worker.end("SIGKILL")
-			n := f.told(good, "running -> interrupted", "guard the gate")
+			atFire.end("SIGKILL")
+			n := f.told(keeper, "running -> interrupted", "guard the gate")
 			f.says(n, "process has ended")
 			f.api.when("Another session began this task", answer{bash: aCommit + "; echo gate-is-guarded"})
-			f.order("redispatch", good)
-			f.told(good, "running -> done", "gate-is-guarded")
+			f.order("redispatch", keeper)
+			f.told(keeper, "running -> done", "gate-is-guarded")
 		})
-		f.nothing(good)
-		f.nothing(bad)
+		f.nothing(keeper)
+		f.nothing(sower)
 	})
 }

@@ -10,6 +10,7 @@ import (
 func TestNoAwaitOutlivesItsClientAndTheNextWakeStays(t *testing.T) {
 	forEachClient(t, func(t *testing.T, version string) {
 		w := newProject(t, version)
+		w.alone() // a sentinel would end the awaits
 		left := ""
 		for _, how := range []string{"exit", "SIGTERM", "SIGKILL", "hang-up"} {
 			c := w.session()
@@ -17,12 +18,7 @@ func TestNoAwaitOutlivesItsClientAndTheNextWakeStays(t *testing.T) {
 				w.delivered(left, 1) // at the end of this client's first turn
 			}
 			c.end(how)
-			began := time.Now()
-			w.eventually("nothing runs in the project after "+how, func() bool { return len(processesIn(w.project)) == 0 })
-			// Not a race with the machine: it takes a twentieth of it.
-			if took := time.Since(began); took > 5*time.Second {
-				t.Errorf("after %s an await stayed for %s", how, took)
-			}
+			w.soonQuiet("after " + how)
 			left = "news after " + how
 			w.send(left)
 			if got := w.listing()["waiting"]; got != 1 {
@@ -30,6 +26,21 @@ func TestNoAwaitOutlivesItsClientAndTheNextWakeStays(t *testing.T) {
 			}
 		}
 	})
+}
+
+// soonQuiet checks that nothing runs in the project any more by the time that a fortieth of a second has gone by two hundred
+// times: on a machine that is so busy that an await is late, the looks are late too.
+func (w *world) soonQuiet(when string) {
+	w.t.Helper()
+	for range 200 {
+		if len(processesIn(w.project)) == 0 {
+			return
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	for _, p := range processesIn(w.project) {
+		w.t.Errorf("%s %d still runs: %s", when, p.pid, p.command())
+	}
 }
 
 // The client had the wake in its own queue, as the transcript says, and never gave it to the model.
@@ -73,7 +84,10 @@ func TestAWakeWhoseTurnHadStartedIsNotGivenAgain(t *testing.T) {
 func TestATurnThatDiedOfAnErrorIsNotedAndNotRepeated(t *testing.T) {
 	forEachClient(t, func(t *testing.T, version string) {
 		w := newProject(t, version)
+		w.alone() // a sentinel that looks between the turn's start and its error is content with the start
 		c := w.session()
+		// 2.1.197 writes a session's first rows late, and what comes before them would stand above them.
+		w.inTranscript(`"type":"assistant"`, "mock reply")
 		relent := w.api.refuse("news in a bad hour")
 		w.send("news in a bad hour")
 		w.inTranscript(`"isApiErrorMessage":true`)

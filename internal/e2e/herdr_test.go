@@ -28,7 +28,7 @@ func newField(c *command, protocol int) *field {
 	f := &field{command: c}
 	f.herdr = herdrtest.New(c.t, herdrtest.Options{
 		Profile: protocol, Validate: schema.Validate,
-		ReadGrace: 2 * time.Second, // the clients move while they are looked at
+		ReadGrace: 5 * time.Second, // the clients move while they are looked at, on a busy machine for as long as that
 	})
 	f.herdr.OnLaunch("claude", f.launch)
 	return f
@@ -52,10 +52,10 @@ func (f *field) launch(p *herdrtest.Pane, l herdrtest.Launch) []herdrtest.Step {
 	return nil
 }
 
-// dispatch has the commander dispatch a soldier, who takes up what it is told.
-func (f *field) dispatch(title, prompt string) (id string, soldier *client) {
+// dispatch has the commander dispatch a soldier, who takes up what it is told: the prompt, and before it more options.
+func (f *field) dispatch(title string, prompt ...string) (id string, soldier *client) {
 	f.t.Helper()
-	id = f.hands("dispatch", "--title", title, prompt)
+	id = f.hands(append([]string{"dispatch", "--title", title}, prompt...)...)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return id, f.soldiers[len(f.soldiers)-1]
@@ -86,9 +86,10 @@ func (f *field) turn(id string, soldier *client, ans answer, order ...string) {
 // back puts a client behind a pane.
 func back(p *herdrtest.Pane, c *client) {
 	var gone atomic.Bool
+	view := c.viewer()
 	p.Back(herdrtest.Backing{
-		Screen: c.screen,
-		Title:  c.title,
+		Screen: func() string { screen, _ := view(); return screen },
+		Title:  func() string { _, title := view(); return title },
 		State: func() string {
 			if !c.proc.alive() {
 				if gone.CompareAndSwap(false, true) {
@@ -96,7 +97,7 @@ func back(p *herdrtest.Pane, c *client) {
 				}
 				return ""
 			}
-			return herdrsWord(c.screen(), c.title())
+			return herdrsWord(view())
 		},
 		Processes: func() []herdrtest.Process {
 			if !c.proc.alive() {
@@ -126,13 +127,28 @@ func herdrsWord(screen, title string) string {
 	return "" // as before
 }
 
-// title is the terminal's title; before a client sets one there is none.
-func (c *client) title() string {
-	title, err := c.w.tmux("display-message", "-p", "-t", c.pane, "#{?#{==:#{pane_title},#{host}},,#{pane_title}}")
-	if err != nil {
-		return ""
+// viewer shows the client's screen and its terminal's title, which before a client sets one is none. What is asked for within
+// a moment is of one view: herdr's own is no fresher, and each costs a process.
+func (c *client) viewer() func() (screen, title string) {
+	const moment = 100 * time.Millisecond
+	var mu sync.Mutex
+	var at time.Time
+	var screen, title string
+	return func() (string, string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(at) < moment {
+			return screen, title
+		}
+		text, err := c.w.tmux("display-message", "-p", "-t", c.pane, "#{?#{==:#{pane_title},#{host}},,#{pane_title}}", ";",
+			"capture-pane", "-p", "-t", c.pane)
+		if err != nil {
+			return "(no screen)", ""
+		}
+		title, screen, _ = strings.Cut(text, "\n")
+		at = time.Now()
+		return screen, title
 	}
-	return title
 }
 
 // paste gives the client a text as herdr does: as one paste, and Enter. Where herdr trusts to time, this looks whether the

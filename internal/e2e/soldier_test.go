@@ -27,9 +27,7 @@ type command struct {
 
 func newCommand(t *testing.T, version string) *command {
 	w := newProject(t, version)
-	w.writeJSON(filepath.Join(w.home, ".claude", "settings.json"), map[string]any{
-		"permissions": map[string]any{"allow": []string{"Bash"}, "ask": []string{"Bash(mkdir:*)"}, "defaultMode": "default",
-			"disableAutoMode": "disable"}}) // else 2.1.332 offers it, by a dialog of its own
+	w.settings(map[string]any{"allow": []string{"Bash"}, "ask": []string{"Bash(mkdir:*)"}})
 	w.commit(w.project)
 	w.writeFile(w.path("slow"), "#!/bin/sh\nsleep 30\n", 0o700) // 2.1.332 refuses a plain sleep
 	return &command{world: w, heard: map[string]int{}}
@@ -63,7 +61,17 @@ func (w *world) mustRun(program string, args ...string) {
 	}
 }
 
-// trust makes the clients take a folder for a trusted one. It is called before any of them runs.
+// repository makes a git repository that the clients trust, with a commit. It is called before any of them runs.
+func (w *world) repository(name string) (dir string) {
+	w.t.Helper()
+	dir = w.path(name)
+	w.trust(dir)
+	w.mustRun("/usr/bin/git", "init", "-q", dir)
+	w.commit(dir)
+	return dir
+}
+
+// trust makes the clients take a folder for a trusted one.
 func (w *world) trust(dir string) {
 	w.t.Helper()
 	name := filepath.Join(w.home, ".claude.json")
@@ -220,11 +228,13 @@ func (f *command) nothing(id string) {
 }
 
 // sweeps waits until the sentinel has looked a few times, also after the eight seconds in which nothing is decided, and
-// checks that nothing was told of the task.
-func (f *command) sweeps(id string) {
+// checks that nothing was told of the tasks.
+func (f *command) sweeps(ids ...string) {
 	f.t.Helper()
 	for end := time.Now().Add(16 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		f.nothing(id)
+		for _, id := range ids {
+			f.nothing(id)
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"vx/internal/daemon"
+	"vx/internal/lock"
 	"vx/internal/state"
 )
 
@@ -71,9 +72,16 @@ func newWorld(t *testing.T, version string) *world {
 		"projects": map[string]any{w.project: map[string]any{
 			"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true, "allowedTools": []string{}}},
 	})
-	w.writeJSON(filepath.Join(w.home, ".claude", "settings.json"), map[string]any{
-		"permissions": map[string]any{"allow": []string{"Bash"}, "defaultMode": "default"}})
+	w.settings(map[string]any{"allow": []string{"Bash"}})
 	return w
+}
+
+// settings are the user's own, with these permissions.
+func (w *world) settings(permissions map[string]any) {
+	w.t.Helper()
+	permissions["defaultMode"] = "default"
+	permissions["disableAutoMode"] = "disable" // else 2.1.332 offers it one day, by a dialog of its own
+	w.writeJSON(filepath.Join(w.home, ".claude", "settings.json"), map[string]any{"permissions": permissions})
 }
 
 func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
@@ -127,6 +135,16 @@ func (w *world) stopSentinel() {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, daemon.ErrNone) {
 		w.t.Error(err)
 	}
+}
+
+// alone keeps every sentinel away from this world: what happens to its deliveries and awaits is their own doing.
+func (w *world) alone() {
+	w.t.Helper()
+	held, err := lock.Try(w.path("state/sentinel.lock"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { held.Unlock() })
 }
 
 // tmux runs a command of this world's own tmux server and returns what it prints.
@@ -207,10 +225,13 @@ func (w *world) eventuallyOr(what string, ok func() bool, instead func() string)
 
 func (w *world) within(d time.Duration, what string, ok func() bool, instead func() string) {
 	w.t.Helper()
-	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+	pause := 25 * time.Millisecond
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(pause) {
 		if ok() {
 			return
 		}
+		// A look costs a process as a rule, and what is not there soon is waited for by many tests at once.
+		pause = min(pause+pause/4, 250*time.Millisecond)
 	}
 	w.t.Fatalf("not within %s: %s; %s\n%s", d, what, instead(), w.screens())
 }
