@@ -36,10 +36,17 @@ type answer struct {
 	say    string        // a text,
 	bash   string        // or a call of the Bash tool,
 	behind bool          // which goes on in the background,
+	asks   *choice       // or of the one that asks a person,
 	status int           // or an error with this HTTP status
 	gate   chan struct{} // the answer starts at once, and ends when this is closed (nil: at once)
 	stays  bool          // it is given more than once
 	asked  chan struct{} // closed when the model was called with the needle
+}
+
+// A choice is a question of the model's that is a dialog.
+type choice struct {
+	question string
+	options  []string
 }
 
 func newAPI(t *testing.T) *api {
@@ -227,13 +234,9 @@ type reply struct {
 
 func (p reply) send() {
 	block, stop := map[string]any{"type": "text", "text": p.ans.say}, "end_turn"
-	if p.ans.bash != "" {
+	if tool, input := p.ans.call(); tool != "" {
 		stop = "tool_use"
-		input := map[string]any{"command": p.ans.bash, "description": "mock"}
-		if p.ans.behind {
-			input["run_in_background"] = true
-		}
-		block = map[string]any{"type": "tool_use", "id": fmt.Sprintf("toolu_mock_%d", p.n), "name": "Bash", "input": input}
+		block = map[string]any{"type": "tool_use", "id": fmt.Sprintf("toolu_mock_%d", p.n), "name": tool, "input": input}
 	}
 	msg := map[string]any{"id": fmt.Sprintf("msg_mock_%d", p.n), "type": "message", "role": "assistant", "model": p.body.Model,
 		"content": []any{}, "stop_reason": nil, "stop_sequence": nil, "usage": map[string]any{"input_tokens": 10, "output_tokens": 1}}
@@ -251,6 +254,26 @@ func (p reply) send() {
 	p.event("content_block_stop", map[string]any{"index": 0})
 	p.event("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": 5}})
 	p.event("message_stop", map[string]any{})
+}
+
+// call is the tool that the model calls, "" for none.
+func (a *answer) call() (tool string, input map[string]any) {
+	switch {
+	case a.bash != "":
+		input = map[string]any{"command": a.bash, "description": "mock"}
+		if a.behind {
+			input["run_in_background"] = true
+		}
+		return "Bash", input
+	case a.asks != nil:
+		var options []any
+		for _, o := range a.asks.options {
+			options = append(options, map[string]any{"label": o, "description": "it is of " + o})
+		}
+		return "AskUserQuestion", map[string]any{"questions": []any{map[string]any{
+			"question": a.asks.question, "header": "mock", "options": options, "multiSelect": false}}}
+	}
+	return "", nil
 }
 
 func empty(block map[string]any) map[string]any {

@@ -3,8 +3,8 @@
 // `make e2e` runs it. It needs Linux, tmux and npm (for the clients at their pinned versions) and fails where one is missing:
 // a test of the real client that was skipped would read as one that passed.
 //
-// Where a herdr is needed it is the fake one, with real clients in its panes: no herdr was to be had. The tests say what a
-// commander is told of soldiers, and in which order; when is in their logs.
+// Where a herdr is needed it is the fake one, at one of its protocols, with real clients in its panes: no herdr was to be
+// had. The tests say what a commander is told of soldiers, and in which order; when is in their logs.
 //
 // It is not for what a fake can show: the grammar, the queue and the settings have their own tests.
 //
