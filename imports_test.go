@@ -16,7 +16,7 @@ import (
 var anything = []string{"*"}
 
 // leaves know nothing of wakes and hooks; every package may import them.
-var leaves = []string{"internal/atomicfile", "internal/claude", "internal/lock", "internal/proc", "internal/rest", "internal/state"}
+var leaves = []string{"internal/atomicfile", "internal/claude", "internal/lock", "internal/pi", "internal/proc", "internal/receipt", "internal/rest", "internal/state"}
 
 // imports says which packages of the module each one may import besides the leaves. What is not here is not allowed:
 // nothing upward, nothing sideways. docs/architecture.md has the picture.
@@ -25,10 +25,10 @@ var imports = map[string][]string{
 	"":       nil, // this test
 
 	"install":         {"settings"},
-	"hook":            {"internal/wake", "internal/awaiter", "settings"},
+	"hook":            {"internal/wake", "internal/awaiter", "internal/pace", "settings"},
 	"settings":        nil,
-	"internal/doctor": {"install", "hook", "internal/awaiter", "internal/camp", "internal/daemon", "internal/herdr", "internal/task", "internal/wake"},
-	"internal/status": {"internal/awaiter", "internal/task", "internal/wake", "hook"},
+	"internal/doctor": {"install", "hook", "internal/awaiter", "internal/camp", "internal/commander", "internal/daemon", "internal/herdr", "internal/pace", "internal/task", "internal/wake"},
+	"internal/status": {"internal/awaiter", "internal/commander", "internal/pace", "internal/task", "internal/wake", "hook"},
 	"internal/run":    {"internal/wake"},
 	"internal/demo":   {"settings"},
 	"internal/wake":   {"internal/awaiter"},
@@ -38,10 +38,13 @@ var imports = map[string][]string{
 	"internal/daemon":   nil,
 	"internal/forum":    {"internal/wake"},
 	"internal/herdr":    nil,
+	"internal/opencode": nil,
+	"internal/pace":     nil,
+	"internal/route":    {"internal/awaiter", "internal/commander", "internal/herdr", "internal/opencode", "internal/pace", "internal/screen", "internal/wake"},
 	"internal/screen":   nil,
 	"internal/soldier":  {"internal/herdr", "internal/screen", "internal/task"},
 	"internal/task":     {"internal/wake"},
-	"internal/sentinel": {"internal/awaiter", "internal/forum", "internal/herdr", "internal/soldier", "internal/task", "internal/wake"},
+	"internal/sentinel": {"internal/awaiter", "internal/forum", "internal/herdr", "internal/route", "internal/soldier", "internal/task", "internal/wake"},
 
 	"internal/commander": {"internal/awaiter", "internal/herdr"},
 	"internal/dispatch":  {"internal/awaiter", "internal/camp", "internal/commander", "internal/herdr", "internal/screen", "internal/task", "internal/wake"},
@@ -50,6 +53,11 @@ var imports = map[string][]string{
 	"internal/bench":   anything,
 	"internal/torture": anything,
 	"internal/e2e":     anything,
+
+	"internal/e2e/openai":   nil,
+	"internal/e2e/opencode": anything,
+	"internal/e2e/pi":       anything,
+	"internal/e2e/tmux":     nil,
 
 	// A herdr for tests; no program that people run imports it.
 	"internal/herdr/herdrtest":        nil,
@@ -62,7 +70,9 @@ var leafImports = map[string][]string{
 	"internal/lock":       nil,
 	"internal/proc":       nil,
 	"internal/rest":       nil,
-	"internal/claude":     {"internal/proc"},
+	"internal/claude":     {"internal/proc", "internal/receipt"},
+	"internal/pi":         {"internal/receipt"},
+	"internal/receipt":    nil,
 	"internal/state":      {"internal/atomicfile", "internal/lock"},
 }
 

@@ -52,24 +52,29 @@ func (p *Plan) Apply(ctx context.Context, dir *state.Dir) ([]Touched, error) {
 }
 
 func (a *applier) apply(ctx context.Context, p *Plan) error {
-	if p.Await != "" || p.Remember {
+	if p.Await != "" || p.Nudge != "" || p.Remember {
 		if err := a.ensureProject(); err != nil {
 			return err
 		}
 	}
-	if p.Await != "" {
-		if err := a.await(p.Await); err != nil {
+	if p.Await != "" || p.Nudge != "" {
+		if err := a.configure(p); err != nil {
 			return err
 		}
 	}
 	for _, e := range p.Edits {
-		if e.Scope != User && e.action != remove {
+		if e.Scope != User && e.actions.stop != remove {
 			if err := a.ensureProject(); err != nil {
 				return err
 			}
 		}
-		if err := a.edit(ctx, e.File, e.action); err != nil {
+		if err := a.edit(ctx, e.File, e.actions); err != nil {
 			return err
+		}
+	}
+	for _, x := range p.Extensions {
+		if err := a.extension(x); err != nil {
+			return x.error(err)
 		}
 	}
 	return nil
@@ -88,12 +93,21 @@ func (a *applier) ensureProject() error {
 	return nil
 }
 
-func (a *applier) await(choice string) error {
+// configure notes this machine's choices.
+func (a *applier) configure(p *Plan) error {
 	project := a.dir.Project(a.root)
-	if choice == "herdr" { // what holds without a choice
-		choice = ""
-	}
-	if err := project.Update(func(c *state.Config) { c.Await = choice }); err != nil {
+	err := project.Update(func(c *state.Config) {
+		switch p.Await {
+		case "always":
+			c.Await = p.Await
+		case "herdr": // what holds without a choice
+			c.Await = ""
+		}
+		if p.Nudge != "" {
+			c.Nudge = p.Nudge == "on"
+		}
+	})
+	if err != nil {
 		return err
 	}
 	a.note("changed", project.Join("project.json"))
@@ -108,7 +122,7 @@ const (
 
 // edit makes the edit on what is in the file now, and again as long as somebody else changes it in the middle. Of several
 // vx that edit one file at once, one works at a time, so that the record is of the edit that was made.
-func (a *applier) edit(ctx context.Context, f File, action action) error {
+func (a *applier) edit(ctx context.Context, f File, actions actions) error {
 	unlock, err := a.lock(ctx, f)
 	if err != nil {
 		return f.error(err)
@@ -117,7 +131,7 @@ func (a *applier) edit(ctx context.Context, f File, action action) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		e, err := planEdit(a.dir, a.root, f, action)
+		e, err := planEdit(a.dir, a.root, f, actions)
 		if err != nil || e == nil {
 			return err
 		}
@@ -157,8 +171,8 @@ func (a *applier) try(e *Edit) error {
 	case e.Makes:
 		return a.makeFile(e)
 	}
-	if e.undo != nil {
-		if err := a.keep(record{Path: e.Path, Undo: e.undo}, e.File); err != nil {
+	if r, changed := e.record(); changed {
+		if err := a.keep(r, e.File); err != nil {
 			return err
 		}
 	}
@@ -176,13 +190,25 @@ func (a *applier) try(e *Edit) error {
 	return a.forget(e)
 }
 
+// record is what uninstall will want to know of an edit of a file that is there.
+func (e *Edit) record() (r record, changed bool) {
+	r = e.made
+	if e.undos.stop != nil {
+		r = record{Path: e.Path, Undo: e.undos.stop}
+	}
+	if e.undos.failure != nil {
+		r.Path, r.Failure = e.Path, e.undos.failure
+	}
+	return r, e.undos != undos{}
+}
+
 // changed marks an error as the doing of another program.
 func changed(err error) error { return fmt.Errorf("%w: %w", atomicfile.ErrChanged, err) }
 
 // makeFile makes the file, and its folder if that is missing, which does not stay behind without the file.
 func (a *applier) makeFile(e *Edit) (err error) {
 	folder := filepath.Dir(e.Path)
-	made := record{Path: e.Path, Made: true, MadeDir: a.makesDir(e.File), Undo: e.undo}
+	made := record{Path: e.Path, Made: true, MadeDir: a.makesDir(e.File), Undo: e.undos.stop, Failure: e.undos.failure}
 	if err := a.keep(made, e.File); err != nil {
 		return err
 	}
@@ -231,9 +257,23 @@ func (a *applier) makesDir(f File) bool {
 	})
 }
 
-// removeFile removes a file that init made and that says nothing without our entry. It is moved aside first and looked at:
-// what somebody wrote to it meanwhile goes back in its place.
+// removeFile removes a file that init made and that says nothing without our entry.
 func (a *applier) removeFile(e *Edit) error {
+	if err := a.takeAway(e); err != nil {
+		return err
+	}
+	if folder := filepath.Dir(e.Path); e.made.MadeDir {
+		// Not if anything else is in it, or if it is a symlink by now.
+		if syscall.Rmdir(folder) == nil {
+			a.note("removed", folder)
+		}
+	}
+	return a.forget(e)
+}
+
+// takeAway removes a file that is as it was read. It is moved aside first and looked at: what somebody wrote to it
+// meanwhile goes back in its place.
+func (a *applier) takeAway(e *Edit) error {
 	aside := filepath.Join(filepath.Dir(e.Path), "."+filepath.Base(e.Path)+"."+randomName())
 	if err := atomicfile.RenameNew(e.Path, aside); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -252,13 +292,7 @@ func (a *applier) removeFile(e *Edit) error {
 		return err
 	}
 	a.note("removed", e.Path)
-	if folder := filepath.Dir(e.Path); e.made.MadeDir {
-		// Not if anything else is in it, or if it is a symlink by now.
-		if syscall.Rmdir(folder) == nil {
-			a.note("removed", folder)
-		}
-	}
-	return a.forget(e)
+	return nil
 }
 
 func randomName() string {
@@ -273,11 +307,18 @@ func (e *Edit) verify() error {
 	if err != nil {
 		return err
 	}
-	r, err := settings.Inspect(now)
+	return errors.Join(e.actions.stop.verify(now, settings.Stop), e.actions.failure.verify(now, settings.StopFailure))
+}
+
+func (a action) verify(b []byte, e settings.Event) error {
+	if a == leave || a == mend && !isIn(b, e) {
+		return nil
+	}
+	r, err := settings.Inspect(b, e)
 	switch {
 	case err != nil:
 		return changed(err)
-	case e.action == remove && len(r.Own) > 0, e.action != remove && !r.Right():
+	case a == remove && len(r.Own) > 0, a != remove && !r.Right():
 		return changed(errors.New("written over"))
 	}
 	return nil
@@ -299,7 +340,7 @@ func (a *applier) keep(r record, f File) error {
 
 // forget removes the record after an uninstall.
 func (a *applier) forget(e *Edit) error {
-	if e.action != remove {
+	if e.actions.stop != remove {
 		return nil
 	}
 	path := recordPath(a.dir, a.root, e.File)

@@ -106,7 +106,7 @@ func TestWritersInALoopLoseNothingOfEachOther(t *testing.T) {
 			for range 2 {
 				vx.Go(func() {
 					for range 10 {
-						w.attempt(Init(w.dir, w.root, Project, ""))
+						w.attempt(Init(w.dir, w.root, Project, Choices{}))
 						w.attempt(Uninstall(w.dir, w.root, Project))
 					}
 				})
@@ -148,7 +148,7 @@ func TestTwoInitsThatMakeTheFileAgreeOnIt(t *testing.T) {
 		w := newWorld(t)
 		var vx sync.WaitGroup
 		for range 4 {
-			vx.Go(func() { w.attempt(Init(w.dir, w.root, Project, "")) })
+			vx.Go(func() { w.attempt(Init(w.dir, w.root, Project, Choices{})) })
 		}
 		vx.Wait()
 		w.right(shared)
@@ -186,11 +186,11 @@ type trial struct {
 func (tr trial) plan(w world) (*Plan, error) {
 	switch tr.verb {
 	case "upgrade":
-		return Upgrade(w.dir, w.root, "", "")
+		return Upgrade(w.dir, w.root, "", Choices{})
 	case "uninstall":
 		return Uninstall(w.dir, w.root, "")
 	}
-	return Init(w.dir, w.root, Project, "always")
+	return Init(w.dir, w.root, Project, Choices{Await: "always"})
 }
 
 // run applies the plan with the n-th step of a kind failing. It reports false if there are not so many steps.
@@ -278,7 +278,7 @@ func TestAFaultAtAnyStepLeavesTheFileWhole(t *testing.T) {
 
 func TestTheFolderOfAKilledInitIsRemovedInTheEnd(t *testing.T) {
 	w := newWorld(t)
-	p, err := Init(w.dir, w.root, Project, "")
+	p, err := Init(w.dir, w.root, Project, Choices{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestTheFolderOfAKilledInitIsRemovedInTheEnd(t *testing.T) {
 func TestAFileThatAnotherProgramTakesAwayIsMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	w.write(shared, "{}")
-	p, err := Init(w.dir, w.root, Project, "")
+	p, err := Init(w.dir, w.root, Project, Choices{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func TestAnEmptyFileThatIsBeingFilledIsWaitedFor(t *testing.T) {
 		time.Sleep(fillTime / 4)
 		w.write(shared, `{"a":1}`)
 	}()
-	p, err := Init(w.dir, w.root, Project, "")
+	p, err := Init(w.dir, w.root, Project, Choices{})
 	<-filled
 	if err != nil || string(p.Edits[0].Old) != `{"a":1}` {
 		t.Errorf("%v, planned on %q", err, p.Edits[0].Old)
@@ -415,7 +415,7 @@ func TestARepairKeepsTheUndoOfTheInsertion(t *testing.T) {
 func TestAWriteThatTakesOursOutAgainIsNoticed(t *testing.T) {
 	w := newWorld(t)
 	w.write(shared, "{}")
-	p, err := Init(w.dir, w.root, Project, "")
+	p, err := Init(w.dir, w.root, Project, Choices{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,18 @@ func (p *Plan) Diff() string {
 			b.WriteString(visible(clipLine(line)))
 		}
 	}
+	for _, x := range p.Extensions {
+		from, to := x.Shown, x.Shown
+		if x.Old == nil {
+			from = "/dev/null"
+		}
+		if x.New == nil {
+			to = "/dev/null"
+		}
+		for line := range strings.Lines(udiff.Unified(from, to, string(x.Old), string(x.New))) {
+			b.WriteString(visible(clipLine(line)))
+		}
+	}
 	return b.String()
 }
 

@@ -13,8 +13,18 @@ func (f File) Inspect() (r settings.Report, there bool, err error) {
 	if err != nil || !there {
 		return r, there, err
 	}
-	r, err = settings.Inspect(data)
+	r, err = settings.Inspect(data, settings.Stop)
 	return r, there, f.error(err)
+}
+
+// AfterFailure are our entries for a turn that died of an API error.
+func (f File) AfterFailure() []settings.Leaf {
+	data, _, err := f.read()
+	if err != nil {
+		return nil
+	}
+	r, _ := settings.Inspect(data, settings.StopFailure)
+	return r.Own
 }
 
 // Registered tells whether a project's own settings, shared or local, hold our entry.

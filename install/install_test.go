@@ -83,7 +83,7 @@ func (w world) apply(p *Plan, err error) []Touched {
 
 func (w world) init(scope Scope) []Touched {
 	w.Helper()
-	return w.apply(Init(w.dir, w.root, scope, ""))
+	return w.apply(Init(w.dir, w.root, scope, Choices{}))
 }
 
 func (w world) uninstall(scope Scope) []Touched {
@@ -94,7 +94,7 @@ func (w world) uninstall(scope Scope) []Touched {
 // right fails the test unless the file holds one right entry.
 func (w world) right(name string) {
 	w.Helper()
-	r, err := settings.Inspect([]byte(w.read(name)))
+	r, err := settings.Inspect([]byte(w.read(name)), settings.Stop)
 	if err != nil || !r.Right() {
 		w.Errorf("%s: %v, %+v", name, err, r.Own)
 	}
@@ -107,7 +107,7 @@ const (
 
 func TestInitMakesWhatIsMissingAndUninstallTakesItAway(t *testing.T) {
 	w := newWorld(t)
-	p, err := Init(w.dir, w.root, Project, "")
+	p, err := Init(w.dir, w.root, Project, Choices{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestInitMakesWhatIsMissingAndUninstallTakesItAway(t *testing.T) {
 	}
 	w.right(shared)
 
-	if p, err := Init(w.dir, w.root, Project, ""); err != nil || !p.Empty() {
+	if p, err := Init(w.dir, w.root, Project, Choices{}); err != nil || !p.Empty() {
 		t.Errorf("a second init has something to do: %v, %q", err, p.Summary())
 	}
 	p, err = Uninstall(w.dir, w.root, "")
@@ -240,7 +240,7 @@ func TestASymlinkModeAndOwnerStay(t *testing.T) {
 	if err := os.Symlink("../dotfiles/claude.json", w.path(shared)); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Init(w.dir, w.root, Project, "")
+	p, err := Init(w.dir, w.root, Project, Choices{})
 	if want := []string{".claude/settings.json is a symlink: the file that changes is " + real}; err != nil || !slices.Equal(p.Notes, want) {
 		t.Errorf("%v, notes %q\nwant %q", err, p.Notes, want)
 	}
@@ -290,7 +290,7 @@ func TestWhatCannotBeReadIsNotWritten(t *testing.T) {
 			if err := c.make(w); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Init(w.dir, w.root, Project, ""); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			if _, err := Init(w.dir, w.root, Project, Choices{}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("Init: %v\nwant %s", err, c.want)
 			}
 		})
@@ -305,7 +305,7 @@ func link(w world, to string) error {
 func TestAFileOfTwoScopesIsTheWiderOnes(t *testing.T) {
 	w := newWorld(t)
 	w.root = w.home
-	_, err := Init(w.dir, w.root, Project, "")
+	_, err := Init(w.dir, w.root, Project, Choices{})
 	if same, ok := errors.AsType[*SameFile](err); !ok || same.Wide.Scope != User {
 		t.Errorf("init: %v", err)
 	}
@@ -313,7 +313,7 @@ func TestAFileOfTwoScopesIsTheWiderOnes(t *testing.T) {
 	if p, err := Uninstall(w.dir, w.root, ""); err != nil || !p.Empty() || len(p.Notes) != 1 {
 		t.Errorf("uninstall without a scope: %v, %q, notes %q", err, p.Summary(), p.Notes)
 	}
-	_, err = Upgrade(w.dir, w.root, "", "")
+	_, err = Upgrade(w.dir, w.root, "", Choices{})
 	if none, ok := errors.AsType[*NotInstalled](err); !ok || none.Fix != "vx upgrade --scope user" {
 		t.Errorf("upgrade without a scope: %v", err)
 	}
@@ -328,7 +328,7 @@ func TestAFileOfTwoScopesIsTheWiderOnes(t *testing.T) {
 	if err := os.Symlink("settings.json", w.path(private)); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Init(w.dir, w.root, Local, "")
+	_, err = Init(w.dir, w.root, Local, Choices{})
 	if same, ok := errors.AsType[*SameFile](err); !ok || same.Wide.Scope != Project {
 		t.Errorf("init --scope local: %v", err)
 	}
@@ -341,11 +341,11 @@ func TestAFileOfTwoScopesIsTheWiderOnes(t *testing.T) {
 
 func TestUserScopeIsTheClientsOwnFolder(t *testing.T) {
 	w := newWorld(t)
-	w.apply(Init(w.dir, "", User, ""))
+	w.apply(Init(w.dir, "", User, Choices{}))
 	if _, err := os.Stat(w.home + "/.claude/settings.json"); err != nil {
 		t.Error(err)
 	}
-	p, err := Init(w.dir, w.root, Project, "")
+	p, err := Init(w.dir, w.root, Project, Choices{})
 	if err != nil || !slices.Contains(p.Notes, "the hook is registered in ~/.claude/settings.json too; Claude Code runs it once") {
 		t.Errorf("%v, notes %q", err, p.Notes)
 	}
@@ -358,7 +358,7 @@ func TestUserScopeIsTheClientsOwnFolder(t *testing.T) {
 		t.Error("the made file stayed")
 	}
 	t.Setenv("CLAUDE_CONFIG_DIR", w.home+"/elsewhere")
-	w.apply(Init(w.dir, "", User, ""))
+	w.apply(Init(w.dir, "", User, Choices{}))
 	if _, err := os.Stat(w.home + "/elsewhere/settings.json"); err != nil {
 		t.Error(err)
 	}
@@ -367,26 +367,26 @@ func TestUserScopeIsTheClientsOwnFolder(t *testing.T) {
 func TestUpgradeMendsWhatIsThereAndAddsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.write(shared, "{}")
-	_, err := Upgrade(w.dir, w.root, "", "")
+	_, err := Upgrade(w.dir, w.root, "", Choices{})
 	none, ok := errors.AsType[*NotInstalled](err)
 	if !ok || none.Hint() != "vx init" || none.Error() != "hook: not registered in .claude/settings.json or .claude/settings.local.json" {
 		t.Errorf("%v", err)
 	}
 	w.write(private, `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"vexillum sentinel await"}]}]}}`)
-	touched := w.apply(Upgrade(w.dir, w.root, "", ""))
+	touched := w.apply(Upgrade(w.dir, w.root, "", Choices{}))
 	w.right(private)
 	if w.read(shared) != "{}" || !slices.Contains(touched, Touched{w.path(private), "changed"}) {
 		t.Errorf("touched %v", touched)
 	}
-	if p, err := Upgrade(w.dir, w.root, "", ""); err != nil || !p.Empty() {
+	if p, err := Upgrade(w.dir, w.root, "", Choices{}); err != nil || !p.Empty() {
 		t.Errorf("%v, %q", err, p.Summary())
 	}
 	w.uninstall("")
 	if got := w.read(private); got != "{}" {
 		t.Errorf("left %q", got)
 	}
-	w.apply(Init(w.dir, "", User, ""))
-	if _, err := Upgrade(w.dir, w.root, "", ""); !errors.As(err, &none) || none.Hint() != "vx upgrade --scope user" {
+	w.apply(Init(w.dir, "", User, Choices{}))
+	if _, err := Upgrade(w.dir, w.root, "", Choices{}); !errors.As(err, &none) || none.Hint() != "vx upgrade --scope user" {
 		t.Errorf("%v", err)
 	}
 }
@@ -394,7 +394,7 @@ func TestUpgradeMendsWhatIsThereAndAddsNothing(t *testing.T) {
 func TestAwaitIsThisMachinesChoiceForTheProject(t *testing.T) {
 	w := newWorld(t)
 	w.init(Project)
-	touched := w.apply(Init(w.dir, w.root, Project, "always"))
+	touched := w.apply(Init(w.dir, w.root, Project, Choices{Await: "always"}))
 	project := w.dir.Project(w.root)
 	if c, err := project.Config(); err != nil || c.Await != "always" {
 		t.Errorf("%v, %+v", err, c)
@@ -402,17 +402,17 @@ func TestAwaitIsThisMachinesChoiceForTheProject(t *testing.T) {
 	if !slices.Equal(touched, []Touched{{project.Join("project.json"), "changed"}}) {
 		t.Errorf("touched %v", touched)
 	}
-	if p, err := Init(w.dir, w.root, Project, "always"); err != nil || !p.Empty() {
+	if p, err := Init(w.dir, w.root, Project, Choices{Await: "always"}); err != nil || !p.Empty() {
 		t.Errorf("%v, %q", err, p.Summary())
 	}
-	w.apply(Init(w.dir, w.root, Project, "herdr"))
-	if p, err := Init(nil, w.root, Project, "herdr"); err != nil || p.Await != "" {
+	w.apply(Init(w.dir, w.root, Project, Choices{Await: "herdr"}))
+	if p, err := Init(nil, w.root, Project, Choices{Await: "herdr"}); err != nil || p.Await != "" {
 		t.Errorf("%v, %q", err, p.Await)
 	}
 	if c, err := project.Config(); err != nil || c.Await != "" {
 		t.Errorf("%v, %+v", err, c)
 	}
-	if _, err := Init(w.dir, "", User, "always"); err == nil {
+	if _, err := Init(w.dir, "", User, Choices{Await: "always"}); err == nil {
 		t.Error("a choice for no project was taken")
 	}
 }
@@ -424,7 +424,7 @@ func TestInitSaysWhatKeepsTheHookFromRunning(t *testing.T) {
 	if err := os.WriteFile(w.home+"/.claude/settings.json", []byte("{,}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Init(w.dir, w.root, Project, "")
+	p, err := Init(w.dir, w.root, Project, Choices{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -448,7 +448,7 @@ func TestAFileWithAnotherNameIsSaidToHaveOne(t *testing.T) {
 	if err := os.Link(w.path(shared), w.path("backup.json")); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Init(w.dir, w.root, Project, "")
+	p, err := Init(w.dir, w.root, Project, Choices{})
 	if want := []string{".claude/settings.json has another name, a hard link, under which the old content stays"}; err != nil || !slices.Equal(p.Notes, want) {
 		t.Errorf("%v, notes %q\nwant %q", err, p.Notes, want)
 	}
@@ -462,7 +462,7 @@ func TestTheDiffOfAFileOnOneLineShowsTheChange(t *testing.T) {
 	w := newWorld(t)
 	long := strings.Repeat("é", 50_000)
 	w.write(shared, `{"a":"`+long+`","hooks":{"Stop":[{"hooks":[{"command":"vx sentinel await","type":"command"}]}]},"b":"`+long+`"}`)
-	p, err := Upgrade(w.dir, w.root, "", "")
+	p, err := Upgrade(w.dir, w.root, "", Choices{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -480,7 +480,7 @@ func TestTheDiffOfAFileOnOneLineShowsTheChange(t *testing.T) {
 func TestTheDiffCannotSteerATerminal(t *testing.T) {
 	w := newWorld(t)
 	w.write(shared, "{\r\n  \"a\": \"\u009b31m\u202e\u007f\"\r\n}\r\n")
-	p, err := Init(w.dir, w.root, Project, "")
+	p, err := Init(w.dir, w.root, Project, Choices{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -504,7 +504,7 @@ func TestAProjectThatGitDoesNotShowIsMadeKnown(t *testing.T) {
 	w := newWorld(t)
 	w.root = w.path("packages/a")
 	w.write(shared, "{}")
-	p, err := Init(w.dir, w.root, Project, "")
+	p, err := Init(w.dir, w.root, Project, Choices{})
 	if err != nil || !p.Remember {
 		t.Fatalf("%v, %+v", err, p)
 	}
@@ -512,10 +512,10 @@ func TestAProjectThatGitDoesNotShowIsMadeKnown(t *testing.T) {
 	if root, _, err := w.dir.Resolve(w.path(".claude")); err != nil || root != w.root {
 		t.Errorf("found %s, %v", root, err)
 	}
-	if p, err := Init(w.dir, w.root, Project, ""); err != nil || !p.Empty() {
+	if p, err := Init(w.dir, w.root, Project, Choices{}); err != nil || !p.Empty() {
 		t.Errorf("%v, %q", err, p.Summary())
 	}
-	if p, err := Init(w.dir, w.root, User, ""); err != nil || p.Remember {
+	if p, err := Init(w.dir, w.root, User, Choices{}); err != nil || p.Remember {
 		t.Errorf("%v, %q", err, p.Summary())
 	}
 }
@@ -560,7 +560,7 @@ func TestADamagedRecordDoesNoHarm(t *testing.T) {
 
 func TestTheUndoOfAnotherFileIsNotUsed(t *testing.T) {
 	w := newWorld(t)
-	w.apply(Init(w.dir, "", User, ""))
+	w.apply(Init(w.dir, "", User, Choices{}))
 	data, err := os.ReadFile(w.home + "/.claude/settings.json")
 	if err != nil {
 		t.Fatal(err)

@@ -14,27 +14,27 @@ import (
 )
 
 // aboutFiles says what in the settings files that apply keeps the hook from doing what it should, or doubles it.
-func (p *Plan) aboutFiles(a action) []string {
+func (p *Plan) aboutFiles(a actions) []string {
 	var notes []string
 	for _, f := range p.others {
 		r, err := f.report()
 		switch {
-		case err != nil && a != remove:
+		case err != nil && a.stop != remove:
 			notes = append(notes, err.Error())
 		case len(r.Own) == 0:
-		case a == remove:
+		case a.stop == remove:
 			notes = append(notes, fmt.Sprintf("the hook is registered in %s too: vx uninstall --scope %s", f.Shown, f.Scope))
 		case r.Right():
 			notes = append(notes, fmt.Sprintf("the hook is registered in %s too; Claude Code runs it once", f.Shown))
 		default:
 			notes = append(notes, fmt.Sprintf("%s registers an earlier or damaged form, which runs beside this one: vx upgrade --scope %s", f.Shown, f.Scope))
 		}
-		if a != remove {
+		if a.stop != remove {
 			notes = append(notes, aboutHooks(f, r)...)
 		}
 	}
 	for _, f := range p.in {
-		if r, err := f.report(); err == nil && a != remove {
+		if r, err := f.report(); err == nil && a.stop != remove {
 			notes = append(notes, aboutHooks(f, r)...)
 		}
 	}

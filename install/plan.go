@@ -17,13 +17,16 @@ import (
 
 // A Plan is what a command would change. It is made without writing anything.
 type Plan struct {
-	Edits    []Edit
-	Await    string   // the choice that project.json is to have, "always" or "herdr"; "" leaves it as it is
-	Remember bool     // the project is to be made known, as it could not be found by its git root
-	Notes    []string // what the user should know, whether or not the plan is applied
+	Edits      []Edit      // of settings files
+	Extensions []Extension // that are made, changed or removed
+	Await      string      // the choice that project.json is to have, "always" or "herdr"; "" leaves it as it is
+	Nudge      string      // the same, "on" or "off"
+	Remember   bool        // the project is to be made known, as it could not be found by its git root
+	Notes      []string    // what the user should know, whether or not the plan is applied
 
 	root       string
-	in, others []File // the files that were meant, and those that apply beside them
+	in, others []File      // the files that were meant, and those that apply beside them
+	standing   []Extension // ours, of those that were meant, as they are now
 }
 
 // An Edit is the change of one file.
@@ -34,19 +37,37 @@ type Edit struct {
 	MakesDir bool // nor the folder that it is to be in
 	Removes  bool // there is to be none
 
-	action action
-	undo   *settings.Undo
-	made   record // as init left it, if uninstall knows
+	actions actions
+	undos   undos
+	made    record // as init left it, if uninstall knows
 }
 
-// An action is what is done to a file's bytes.
+// An action is what is done to an event's entries in a file's bytes.
 type action int
 
 const (
-	add    action = iota // one right entry, whatever is there
+	leave  action = iota // as it is
+	add                  // one right entry, whatever is there
 	mend                 // the same, where there is an entry of ours
 	remove               // no entry
 )
+
+// actions are those of the two events. What is done after a failed turn depends on the hook being there at all.
+type actions struct{ stop, failure action }
+
+// choose is what a choice of on or off makes of an action.
+func (a actions) choose(afterFailure string) actions {
+	switch afterFailure {
+	case "on":
+		a.failure = add
+	case "off":
+		a.failure = remove
+	}
+	return a
+}
+
+// undos give back what the additions of entries replaced; nil where none was added.
+type undos struct{ stop, failure *settings.Undo }
 
 // NotInstalled says that there is no hook to upgrade.
 type NotInstalled struct {
@@ -71,35 +92,61 @@ func (e *SameFile) Error() string {
 // Hint is how to go on from here.
 func (e *SameFile) Hint() string { return "if that is what you want: --scope " + string(e.Wide.Scope) }
 
-// Init plans one right entry in the file of a scope. Dir is nil where there is no state directory yet; root is "" outside
-// any project, where only the user's file can be meant. Await is "" or the choice that project.json is to have.
-func Init(dir *state.Dir, root string, scope Scope, await string) (*Plan, error) {
-	p, err := newPlan(dir, root, add, func(f File) bool { return f.Scope == scope })
+// Choices are what a plan is asked for beside its place. What is not chosen stays as it is.
+type Choices struct {
+	Harnesses    []Harness // whose commanders are to be woken
+	AfterFailure string    // "on", "off": wake also after a turn that died of an API error
+	Await        string    // "always", "herdr": where sessions wait, on this machine
+	Nudge        string    // "on", "off": on this machine, type into the pane of a commander whom no await serves
+}
+
+func (c Choices) includes(h Harness) bool { return slices.Contains(c.Harnesses, h) }
+
+// Init plans one right entry in the file of a scope, for Claude Code, and the extensions of the other harnesses that are
+// chosen; with none chosen it is Claude Code. Dir is nil where there is no state directory yet; root is "" outside any
+// project, where only the user's files can be meant.
+func Init(dir *state.Dir, root string, scope Scope, c Choices) (*Plan, error) {
+	if len(c.Harnesses) == 0 {
+		c.Harnesses = []Harness{Claude}
+	}
+	a := actions{stop: add, failure: mend}
+	if !c.includes(Claude) {
+		a = actions{}
+	}
+	p, err := newPlan(dir, root, a.choose(c.AfterFailure), func(f File) bool { return f.Scope == scope })
 	if err != nil {
+		return nil, err
+	}
+	if err := p.extend(dir, scope, func(h Harness) action {
+		if c.includes(h) {
+			return add
+		}
+		return mend
+	}); err != nil {
 		return nil, err
 	}
 	if scope != User {
 		_, err := os.Lstat(filepath.Join(root, ".git"))
 		p.Remember = err != nil && !known(dir, root)
 	}
-	return p, p.choose(dir, await)
+	return p, p.choose(dir, c)
 }
 
-// Upgrade plans to mend the entries that are there: in the file of a scope, or with none in the project's files.
-func Upgrade(dir *state.Dir, root string, scope Scope, await string) (*Plan, error) {
-	p, err := newPlan(dir, root, mend, meant(scope))
+// Upgrade plans to mend what is there: in the files of a scope, or with none in the project's.
+func Upgrade(dir *state.Dir, root string, scope Scope, c Choices) (*Plan, error) {
+	p, err := newPlan(dir, root, actions{stop: mend, failure: mend}.choose(c.AfterFailure), meant(scope))
 	if err == nil {
-		err = p.choose(dir, await)
+		err = p.extend(dir, scope, func(Harness) action { return mend })
 	}
-	if err != nil || len(p.Edits) > 0 {
+	if err == nil {
+		err = p.choose(dir, c)
+	}
+	if err != nil || len(p.Edits)+len(p.Extensions)+len(p.Registered())+len(p.standing) > 0 {
 		return p, err
 	}
 	none := &NotInstalled{Fix: "vx init"}
 	for _, f := range p.in {
 		none.Files = append(none.Files, f.Shown)
-		if f.registered() {
-			return p, nil
-		}
 	}
 	for _, f := range p.others {
 		if f.registered() {
@@ -109,9 +156,13 @@ func Upgrade(dir *state.Dir, root string, scope Scope, await string) (*Plan, err
 	return nil, none
 }
 
-// Uninstall plans to take our entries out of the file of a scope, or with none out of the project's files.
+// Uninstall plans to take out what is ours: of the files of a scope, or with none of the project's.
 func Uninstall(dir *state.Dir, root string, scope Scope) (*Plan, error) {
-	return newPlan(dir, root, remove, meant(scope))
+	p, err := newPlan(dir, root, actions{stop: remove, failure: remove}, meant(scope))
+	if err == nil {
+		err = p.extend(dir, scope, func(Harness) action { return remove })
+	}
+	return p, err
 }
 
 // meant are the files of a scope. The user's is not only this project's, and so never meant without being named.
@@ -119,7 +170,7 @@ func meant(scope Scope) func(File) bool {
 	return func(f File) bool { return f.Scope == scope || scope == "" && f.Scope != User }
 }
 
-func newPlan(dir *state.Dir, root string, a action, meant func(File) bool) (*Plan, error) {
+func newPlan(dir *state.Dir, root string, a actions, meant func(File) bool) (*Plan, error) {
 	files, err := Files(root)
 	if err != nil {
 		return nil, err
@@ -134,6 +185,10 @@ func newPlan(dir *state.Dir, root string, a action, meant func(File) bool) (*Pla
 	}
 	if len(p.in) == 0 {
 		return nil, notThere(root, meant)
+	}
+	if a == (actions{}) {
+		p.in, p.others = nil, nil // it is not about Claude Code
+		return p, nil
 	}
 	for _, f := range p.in {
 		e, err := planEdit(dir, root, f, a)
@@ -165,7 +220,7 @@ func notThere(root string, meant func(File) bool) error {
 
 // planEdit plans the change of one file; nil if it is as it should be. What is empty or looks wrong may be somebody's in
 // the middle of writing it: many programs empty a file and then fill it. It counts once it has stayed as it is.
-func planEdit(dir *state.Dir, root string, f File, a action) (*Edit, error) {
+func planEdit(dir *state.Dir, root string, f File, a actions) (*Edit, error) {
 	for deadline := time.Now().Add(patience); ; {
 		before := f.stamp()
 		data, exists, err := f.read()
@@ -188,37 +243,61 @@ func planEdit(dir *state.Dir, root string, f File, a action) (*Edit, error) {
 // fillTime is how long a program may take from emptying a file to filling it.
 const fillTime = 50 * time.Millisecond
 
-func (f File) plan(data []byte, exists bool, a action, recordFile string) (*Edit, error) {
-	if !exists && a != add {
+func (f File) plan(data []byte, exists bool, a actions, recordFile string) (*Edit, error) {
+	if !exists && a.stop != add {
 		return nil, nil
 	}
-	e := &Edit{File: f, Old: data, Makes: !exists, action: a}
-	var err error
-	switch a {
-	case remove:
-		e.made = readRecord(recordFile, f)
-		e.New, err = settings.Remove(data, e.made.Undo)
-	case mend:
-		var r settings.Report
-		if r, err = settings.Inspect(data); err == nil && len(r.Own) == 0 {
-			return nil, nil
-		}
-		fallthrough
-	default:
-		e.New, e.undo, err = settings.Add(data)
-	}
-	if err != nil {
+	e := &Edit{File: f, Old: data, New: data, Makes: !exists, actions: a}
+	e.made = readRecord(recordFile, f)
+	if err := e.change(); err != nil {
 		return nil, f.error(err)
 	}
 	if exists && bytes.Equal(e.New, data) {
 		return nil, nil
 	}
-	e.Removes = a == remove && e.made.Made && settings.Empty(e.New) && isPlain(f.Path)
+	e.Removes = a.stop == remove && e.made.Made && settings.Empty(e.New) && isPlain(f.Path)
 	if !exists {
 		_, err := os.Stat(filepath.Dir(f.Path))
 		e.MakesDir = err != nil
 	}
 	return e, nil
+}
+
+// change makes the new bytes of the old. What is taken out goes in the other order than it came: the entry for failed
+// turns may stand inside what the first one's undo knows.
+func (e *Edit) change() (err error) {
+	a := e.actions
+	if a.stop == mend && !isIn(e.Old, settings.Stop) {
+		return nil // nothing is registered here
+	}
+	if a.failure == remove {
+		if e.New, _, err = remove.apply(e.New, settings.StopFailure, e.made.Failure); err != nil {
+			return err
+		}
+	}
+	e.New, e.undos.stop, err = a.stop.apply(e.New, settings.Stop, e.made.Undo)
+	if err == nil && a.failure != remove {
+		e.New, e.undos.failure, err = a.failure.apply(e.New, settings.StopFailure, nil)
+	}
+	return err
+}
+
+// apply does it to the entries for an event. An entry that was not there comes with its undo.
+func (a action) apply(b []byte, e settings.Event, undo *settings.Undo) ([]byte, *settings.Undo, error) {
+	switch {
+	case a == remove:
+		b, err := settings.Remove(b, e, undo)
+		return b, nil, err
+	case a == add, a == mend && isIn(b, e):
+		return settings.Add(b, e)
+	}
+	return b, nil, nil
+}
+
+// isIn tells whether an entry of ours is there, or may be.
+func isIn(b []byte, e settings.Event) bool {
+	r, err := settings.Inspect(b, e)
+	return len(r.Own) > 0 || err != nil && e == settings.Stop
 }
 
 // isPlain tells whether init can have made what stands at path: it makes no symlinks.
@@ -229,24 +308,26 @@ func isPlain(path string) bool {
 
 var errNoProject = errors.New("project: none is here")
 
-// choose plans the choice, if it is not made already.
-func (p *Plan) choose(dir *state.Dir, await string) error {
-	if await == "" {
+// choose plans this machine's choices, if they are not made already.
+func (p *Plan) choose(dir *state.Dir, c Choices) error {
+	if c.Await == "" && c.Nudge == "" {
 		return nil
 	}
 	if p.root == "" {
 		return errNoProject
 	}
-	now := "herdr" // what holds without a choice
+	var now state.Config
 	if dir != nil {
-		c, err := dir.Project(p.root).Config()
-		if err != nil {
+		var err error
+		if now, err = dir.Project(p.root).Config(); err != nil {
 			return err
 		}
-		now = cmp.Or(c.Await, now)
 	}
-	if now != await {
-		p.Await = await
+	if cmp.Or(now.Await, "herdr") != c.Await { // what holds without a choice
+		p.Await = c.Await
+	}
+	if c.Nudge != "" && now.Nudge != (c.Nudge == "on") {
+		p.Nudge = c.Nudge
 	}
 	return nil
 }
@@ -265,7 +346,7 @@ func (f File) report() (settings.Report, error) {
 	if err != nil {
 		return settings.Report{}, err
 	}
-	r, err := settings.Inspect(data)
+	r, err := settings.Inspect(data, settings.Stop)
 	if err != nil {
 		err = f.error(err)
 	}
@@ -278,7 +359,9 @@ func (f File) registered() bool {
 }
 
 // Empty tells whether there is nothing to do.
-func (p *Plan) Empty() bool { return len(p.Edits) == 0 && p.Await == "" && !p.Remember }
+func (p *Plan) Empty() bool {
+	return len(p.Edits)+len(p.Extensions) == 0 && p.Await == "" && p.Nudge == "" && !p.Remember
+}
 
 // Registered are the files, of those that were meant, that hold our entry now, as shown.
 func (p *Plan) Registered() []string {
@@ -287,6 +370,15 @@ func (p *Plan) Registered() []string {
 		if f.registered() {
 			shown = append(shown, f.Shown)
 		}
+	}
+	return shown
+}
+
+// Standing are the extensions, of the scope that was meant, that vx wrote, as shown.
+func (p *Plan) Standing() []string {
+	var shown []string
+	for _, x := range p.standing {
+		shown = append(shown, x.Shown)
 	}
 	return shown
 }
@@ -311,11 +403,17 @@ func (p *Plan) Summary() []string {
 		}
 		lines = append(lines, verb+" "+e.Shown)
 	}
+	for _, x := range p.Extensions {
+		lines = append(lines, x.summary())
+	}
 	if p.Remember {
 		lines = append(lines, "remember "+fromHome(p.root)+" as a project on this machine")
 	}
 	if p.Await != "" {
 		lines = append(lines, fmt.Sprintf("set await to %s for this project on this machine", p.Await))
+	}
+	if p.Nudge != "" {
+		lines = append(lines, fmt.Sprintf("set nudge to %s for this project on this machine", p.Nudge))
 	}
 	return lines
 }

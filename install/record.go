@@ -12,12 +12,15 @@ import (
 	"vx/settings"
 )
 
-// A record is what an uninstall has to know of the init before it. It is kept in the state directory, one file a scope.
+// A record is what an uninstall has to know of the init before it. It is kept in the state directory, one file a scope, and one an
+// extension.
 type record struct {
 	Path    string         `json:"path"`
 	Made    bool           `json:"made"`     // the file was made by init
 	MadeDir bool           `json:"made_dir"` // and the folder that it is in
 	Undo    *settings.Undo `json:"undo"`
+	Failure *settings.Undo `json:"failure_undo,omitempty"` // of the entry for failed turns
+	Folders []string       `json:"folders,omitempty"`      // that were made for an extension, from the top down
 }
 
 // recordPath is where a file's record is kept; "" without a state directory, or a project in it.

@@ -55,7 +55,7 @@ func BenchmarkAdd(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, _, err := Add(data); err != nil {
+		if _, _, err := Add(data, Stop); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -45,12 +45,12 @@ func TestEveryCaseComesOutAsTheTableSays(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			old := readCase(t, c.name)
-			out, undo, err := Add(old)
+			out, undo, err := Add(old, Stop)
 			if c.expect == "refuse" {
 				if _, ok := errors.AsType[*Refusal](err); !ok {
 					t.Fatalf("Add: %v, want a Refusal", err)
 				}
-				if _, err := Remove(old, nil); err == nil {
+				if _, err := Remove(old, Stop, nil); err == nil {
 					t.Error("Remove takes what Add refuses")
 				}
 				return
@@ -80,11 +80,11 @@ func TestEveryCaseComesOutAsTheTableSays(t *testing.T) {
 // checkAdded holds for whatever Add did.
 func checkAdded(t testing.TB, old, out []byte) {
 	t.Helper()
-	r, err := Inspect(out)
+	r, err := Inspect(out, Stop)
 	if err != nil || !r.Right() {
 		t.Fatalf("after Add: %v, %+v\n%s", err, r.Own, out)
 	}
-	if again, undo, err := Add(out); err != nil || undo != nil || !bytes.Equal(again, out) {
+	if again, undo, err := Add(out, Stop); err != nil || undo != nil || !bytes.Equal(again, out) {
 		t.Errorf("adding twice is not adding once: %v\n%s", err, again)
 	}
 	if got, want := users(t, out), users(t, old); !slices.Equal(got, want) {
@@ -100,11 +100,11 @@ func checkAdded(t testing.TB, old, out []byte) {
 	if len(old) > 0 && bytes.HasSuffix(old, []byte("\n")) != bytes.HasSuffix(out, []byte("\n")) {
 		t.Error("final newline changed")
 	}
-	bare, err := Remove(out, nil)
+	bare, err := Remove(out, Stop, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Inspect(bare); err != nil || len(r.Own) > 0 {
+	if r, err := Inspect(bare, Stop); err != nil || len(r.Own) > 0 {
 		t.Errorf("after Remove: %v, %+v", err, r.Own)
 	}
 	if got, want := users(t, bare), users(t, old); !slices.Equal(got, want) {
@@ -138,7 +138,7 @@ func checkInsertion(t testing.TB, old, out []byte, undo *Undo) {
 	if err := json.Unmarshal(kept, &read); err != nil {
 		t.Fatal(err)
 	}
-	back, err := Remove(out, &read)
+	back, err := Remove(out, Stop, &read)
 	if err != nil || !bytes.Equal(back, old) {
 		t.Errorf("Remove gives %q, %v\nwant %q", back, err, old)
 	}

@@ -26,9 +26,9 @@ func FuzzAddAndRemove(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		before := slices.Clone(in)
-		out, undo, err := Add(in)
-		bare, removeErr := Remove(in, nil)
-		report, inspectErr := Inspect(in)
+		out, undo, err := Add(in, Stop)
+		bare, removeErr := Remove(in, Stop, nil)
+		report, inspectErr := Inspect(in, Stop)
 		if !bytes.Equal(in, before) {
 			t.Fatal("the input was written to")
 		}
@@ -55,7 +55,7 @@ func FuzzAddAndRemove(f *testing.F) {
 		if undo != nil {
 			t.Fatal("a repair gave an undo")
 		}
-		if again, err := Remove(out, nil); err != nil || !bytes.Equal(again, bare) {
+		if again, err := Remove(out, Stop, nil); err != nil || !bytes.Equal(again, bare) {
 			t.Fatalf("the original without our entries is\n%q, after a repair\n%q, %v", bare, again, err)
 		}
 	})
@@ -67,11 +67,11 @@ func FuzzRemoveWithAForeignUndo(f *testing.F) {
 	f.Add([]byte(`{"a":{"hooks":1},"hooks":{"Stop":[{"hooks":[`+entry+`,2]}]}}`), entry, `{"command":"vx sentinel await"}`)
 	f.Add([]byte(`{"hooks":{"Stop":[{"hooks":[`+entry+`]}]}}`), "", "")
 	f.Fuzz(func(t *testing.T, in []byte, inserted, replaced string) {
-		out, err := Remove(in, &Undo{Inserted: inserted, Replaced: replaced})
+		out, err := Remove(in, Stop, &Undo{Inserted: inserted, Replaced: replaced})
 		if err != nil {
 			return
 		}
-		if r, err := Inspect(out); err != nil || len(r.Own) != 0 {
+		if r, err := Inspect(out, Stop); err != nil || len(r.Own) != 0 {
 			t.Fatalf("%v, %+v in %q", err, r.Own, out)
 		}
 	})
@@ -96,7 +96,7 @@ func TestRandomLayoutsComeBackToTheByte(t *testing.T) {
 		}
 		b.WriteString(pick(spaces) + "}" + pick(spaces))
 		in := []byte(b.String())
-		out, undo, err := Add(in)
+		out, undo, err := Add(in, Stop)
 		if _, ok := errors.AsType[*Refusal](err); ok {
 			continue
 		}

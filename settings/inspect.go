@@ -10,8 +10,8 @@ import (
 
 // A Report is what a settings file says about hooks.
 type Report struct {
-	Own      []Leaf    // our entries; more than one is one too many
-	Others   []string  // the user's hooks under Stop: the command, or all of one that has none
+	Own      []Leaf    // our entries for the event; more than one is one too many
+	Others   []string  // the user's hooks of the event: the command, or all of one that has none
 	Problems []Problem // what makes the client drop hooks, in any event and whoever wrote it
 	// DisableAllHooks is the file's own word on it: nil if it has none. A project's false beats a user's true.
 	DisableAllHooks *bool
@@ -38,7 +38,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s: %s (line %d, column %d)", p.Path, p.Text, p.Line, p.Column)
 }
 
-// Right tells whether the file holds one entry of ours, with nothing wrong about it: what Add leaves as it is.
+// Right tells whether the file holds one entry of ours for the event, with nothing wrong about it: what Add leaves as it is.
 func (r *Report) Right() bool { return len(r.Own) == 1 && len(r.Own[0].Wrong) == 0 }
 
 // What the client leaves out, as measured: a wrong type costs 2.1.197 every hook, later versions the entry.
@@ -48,10 +48,10 @@ const (
 	dropsFile  = "every hook of the file is dropped"
 )
 
-// Inspect reads b. The report holds whatever could be made out, also beside an error, which is the [Refusal] that Add and
+// Inspect reads b for an event. The report holds whatever could be made out, also beside an error, which is the [Refusal] that Add and
 // Remove would give.
-func Inspect(b []byte) (Report, error) {
-	d, err := parse(b)
+func Inspect(b []byte, e Event) (Report, error) {
+	d, err := parse(b, e)
 	if d == nil {
 		return Report{}, err
 	}
@@ -59,7 +59,7 @@ func Inspect(b []byte) (Report, error) {
 	at := cursor{body: d.body, line: 1, column: 1}
 	for _, l := range d.own {
 		line, column := at.move(l.span().start)
-		r.Own = append(r.Own, Leaf{Path: l.path(), Line: line, Column: column, Command: l.fields[commandField].Str, Wrong: l.wrong()})
+		r.Own = append(r.Own, Leaf{Path: e.leaf(l.group.index, l.index), Line: line, Column: column, Command: l.fields[commandField].Str, Wrong: l.wrong()})
 	}
 	if d.blank {
 		return r, err

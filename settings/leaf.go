@@ -79,14 +79,14 @@ func clip(raw string) string {
 }
 
 // newValue is what Add inserts, compact: our entry in a group of its own, wrapped in what else is missing.
-func newValue(wrap ...string) string {
+func (e Event) newValue(wrap ...string) string {
 	leaf := "{}"
 	for _, w := range want() {
 		leaf = set(leaf, w.name, w.raw)
 	}
 	value := set("{}", "hooks", "["+leaf+"]")
 	for _, name := range wrap {
-		if name == "Stop" {
+		if name == string(e) {
 			value = "[" + value + "]"
 		}
 		value = set("{}", name, value)

@@ -115,10 +115,10 @@ func TestOddFilesComeOutRightOrAreRefused(t *testing.T) {
 	for expect, files := range odd {
 		for _, file := range files {
 			in := []byte(fill.Replace(file))
-			out, undo, err := Add(in)
+			out, undo, err := Add(in, Stop)
 			if expect == "refuse" {
 				_, ok := errors.AsType[*Refusal](err)
-				if _, removeErr := Remove(in, nil); !ok || out != nil || removeErr == nil {
+				if _, removeErr := Remove(in, Stop, nil); !ok || out != nil || removeErr == nil {
 					t.Errorf("%.80q: %v, want a Refusal", file, err)
 				}
 				continue
@@ -154,7 +154,7 @@ func TestAFileThatBreaksOffIsRefused(t *testing.T) {
 			if len(bytes.TrimSpace(bytes.TrimPrefix(part, []byte(byteOrderMark)))) == 0 {
 				continue
 			}
-			if out, _, err := Add(part); err == nil {
+			if out, _, err := Add(part, Stop); err == nil {
 				t.Fatalf("%s to byte %d: %q", c.name, n, out)
 			}
 		}

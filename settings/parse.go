@@ -17,7 +17,7 @@ type box struct {
 	items       []span
 }
 
-// A group is an element of hooks.Stop with an entry of ours in it.
+// A group is an element of the event's array with an entry of ours in it.
 type group struct {
 	index int
 	hooks box
@@ -33,25 +33,26 @@ type leaf struct {
 	fields  [fieldCount]gjson.Result // as want has them; not existing where missing
 }
 
-// A doc is a settings file, taken apart as far as hooks.Stop. Offsets count from behind the byte order mark.
+// A doc is a settings file, taken apart as far as one event's hooks. Offsets count from behind the byte order mark.
 type doc struct {
+	event Event
 	bom   string
 	body  string
 	blank bool // nothing but white space, which the client takes for an empty object
 	value gjson.Result
 
-	root, hooks, stop       box
-	hooksMember, stopMember int // index of the member that holds it, -1 if there is none
-	own                     []leaf
-	others                  []string // the user's hooks under Stop: the command, or all of one that has none
+	root, hooks, groups       box
+	hooksMember, groupsMember int // index of the member that holds it, -1 if there is none
+	own                       []leaf
+	others                    []string // the user's hooks of the event: the command, or all of one that has none
 }
 
 const byteOrderMark = "\xef\xbb\xbf"
 
 // parse takes b apart, or says why it cannot be sure what is ours in it: this is all that gjson would take on trust. With
 // the error comes the doc as far as it got, if the file is JSON at all.
-func parse(b []byte) (*doc, error) {
-	d := newDoc(b)
+func parse(b []byte, e Event) (*doc, error) {
+	d := newDoc(b, e)
 	if !d.blank {
 		if r := checkJSON(b[len(d.bom):], d.body); r != nil {
 			return nil, r
@@ -60,8 +61,8 @@ func parse(b []byte) (*doc, error) {
 	return d, d.read()
 }
 
-func newDoc(b []byte) *doc {
-	d := &doc{hooksMember: -1, stopMember: -1}
+func newDoc(b []byte, e Event) *doc {
+	d := &doc{event: e, hooksMember: -1, groupsMember: -1}
 	body, marked := bytes.CutPrefix(b, []byte(byteOrderMark))
 	if marked {
 		d.bom = byteOrderMark
@@ -71,7 +72,7 @@ func newDoc(b []byte) *doc {
 	return d
 }
 
-// read goes down to hooks.Stop in a body that is blank or valid JSON.
+// read goes down to the event's hooks in a body that is blank or valid JSON.
 func (d *doc) read() error {
 	if d.blank {
 		return nil
@@ -89,14 +90,14 @@ func (d *doc) read() error {
 	if !hooks.IsObject() {
 		return refuse(d.body, hooks.Index, "hooks is %s, want an object", kind(hooks))
 	}
-	stop, err := d.member(&d.hooks, &d.stopMember, hooks, "Stop", "hooks.Stop")
-	if err != nil || d.stopMember < 0 {
+	groups, err := d.member(&d.hooks, &d.groupsMember, hooks, string(d.event), d.event.path())
+	if err != nil || d.groupsMember < 0 {
 		return err
 	}
-	if !stop.IsArray() {
-		return refuse(d.body, stop.Index, "hooks.Stop is %s, want an array", kind(stop))
+	if !groups.IsArray() {
+		return refuse(d.body, groups.Index, "%s is %s, want an array", d.event.path(), kind(groups))
 	}
-	return d.readStop(stop)
+	return d.readGroups(groups)
 }
 
 // member lists an object's members into b and returns the one of that name, whose index goes to at.
@@ -119,8 +120,8 @@ func (d *doc) twice(key gjson.Result, path string) error {
 	return refuse(d.body, key.Index, "%s is there twice", path)
 }
 
-func (d *doc) readStop(stop gjson.Result) (err error) {
-	d.stop = list(stop, func(i int, _, value gjson.Result) {
+func (d *doc) readGroups(groups gjson.Result) (err error) {
+	d.groups = list(groups, func(i int, _, value gjson.Result) {
 		if err == nil {
 			err = d.readGroup(i, value)
 		}
@@ -130,14 +131,14 @@ func (d *doc) readStop(stop gjson.Result) (err error) {
 
 func (d *doc) readGroup(index int, value gjson.Result) (err error) {
 	if !value.IsObject() {
-		return refuse(d.body, value.Index, "hooks.Stop[%d] is %s, want an object", index, kind(value))
+		return refuse(d.body, value.Index, "%s[%d] is %s, want an object", d.event.path(), index, kind(value))
 	}
 	only := true
 	var hooks gjson.Result
 	value.ForEach(func(key, v gjson.Result) bool {
 		switch {
 		case key.Str == "hooks" && hooks.Exists():
-			err = d.twice(key, fmt.Sprintf("hooks.Stop[%d].hooks", index))
+			err = d.twice(key, fmt.Sprintf("%s[%d].hooks", d.event.path(), index))
 		case key.Str == "hooks":
 			hooks = v
 		case key.Str == "matcher" && v.Raw == `""`: // the client's own menu writes it; it says nothing
@@ -150,7 +151,7 @@ func (d *doc) readGroup(index int, value gjson.Result) (err error) {
 		return err
 	}
 	if !hooks.IsArray() {
-		return refuse(d.body, hooks.Index, "hooks.Stop[%d].hooks is %s, want an array", index, kind(hooks))
+		return refuse(d.body, hooks.Index, "%s[%d].hooks is %s, want an array", d.event.path(), index, kind(hooks))
 	}
 	before, i := len(d.own), 0
 	hooks.ForEach(func(_, v gjson.Result) bool {
@@ -169,7 +170,7 @@ func (d *doc) readGroup(index int, value gjson.Result) (err error) {
 
 func (d *doc) readLeaf(group, index int, value gjson.Result) error {
 	if !value.IsObject() {
-		return refuse(d.body, value.Index, "%s is %s, want an object", leafPath(group, index), kind(value))
+		return refuse(d.body, value.Index, "%s is %s, want an object", d.event.leaf(group, index), kind(value))
 	}
 	var command, second gjson.Result
 	value.ForEach(func(key, v gjson.Result) bool {
@@ -184,12 +185,12 @@ func (d *doc) readLeaf(group, index int, value gjson.Result) error {
 	})
 	switch {
 	case second.Exists():
-		return d.twice(second, leafPath(group, index)+".command")
+		return d.twice(second, d.event.leaf(group, index)+".command")
 	case !command.Exists():
 		d.others = append(d.others, clip(value.Raw))
 		return nil
 	case command.Type != gjson.String:
-		return refuse(d.body, command.Index, "%s.command is %s, want a string", leafPath(group, index), kind(command))
+		return refuse(d.body, command.Index, "%s.command is %s, want a string", d.event.leaf(group, index), kind(command))
 	case !isOwn(command.Str):
 		d.others = append(d.others, command.Str)
 		return nil
@@ -205,7 +206,7 @@ func (d *doc) readOwn(group, index int, value gjson.Result) (err error) {
 		switch {
 		case f < 0:
 		case l.fields[f].Exists():
-			err = d.twice(key, leafPath(group, index)+"."+key.Str)
+			err = d.twice(key, d.event.leaf(group, index)+"."+key.Str)
 		default:
 			l.fields[f] = v
 		}
@@ -214,9 +215,11 @@ func (d *doc) readOwn(group, index int, value gjson.Result) (err error) {
 	return err
 }
 
-func leafPath(group, index int) string { return fmt.Sprintf("hooks.Stop[%d].hooks[%d]", group, index) }
+func (e Event) path() string { return "hooks." + string(e) }
 
-func (l *leaf) path() string { return leafPath(l.group.index, l.index) }
+func (e Event) leaf(group, index int) string {
+	return fmt.Sprintf("%s[%d].hooks[%d]", e.path(), group, index)
+}
 
 func (l *leaf) span() span { return extent(l.value) }
 

@@ -1,4 +1,4 @@
-// Package settings edits Claude Code's settings files as bytes: it finds vx's entries under hooks.Stop, adds or repairs
+// Package settings edits Claude Code's settings files as bytes: it finds vx's entries under an event, adds or repairs
 // one, and takes them out again. It knows what a right entry looks like, so that init, upgrade and doctor agree.
 //
 // It reads and writes no files, and knows nothing of the rest of a settings file: whatever is not an entry of ours stays
@@ -23,24 +23,32 @@ const Command = `sh -c 'for v in "$(command -v vx 2>/dev/null)" "$HOME/.local/bi
 // Timeout is the registered timeout, in seconds. Without one the client ends the hook after ten minutes.
 const Timeout = 3600
 
+// An Event is one of the client's for which our command is registered.
+type Event string
+
+const (
+	Stop        Event = "Stop"        // a turn has ended
+	StopFailure Event = "StopFailure" // a turn has died of an API error; a Stop does not follow
+)
+
 // Undo gives back the bytes that [Add] replaced when it put an entry where there was none.
 type Undo struct {
 	Inserted string `json:"inserted"` // what stands there now, with our entry in it
 	Replaced string `json:"replaced"` // what stood there before: white space, if anything
 }
 
-// Add returns b with one right entry of ours in it. Where there is none it adds one, in a group of its own behind the
+// Add returns b with one right entry of ours for an event in it. Where there is none it adds one, in a group of its own behind the
 // others, and says how to undo that. Where there is one it mends that in place, takes out any further one, and returns
 // no Undo: what was there before is not worth giving back. A file that is right comes back as it is.
-func Add(b []byte) ([]byte, *Undo, error) {
-	d, err := parse(b)
+func Add(b []byte, e Event) ([]byte, *Undo, error) {
+	d, err := parse(b, e)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(d.own) == 0 {
 		s := d.insertion()
 		out := d.apply([]splice{s})
-		if err := verify(out, 1); err != nil {
+		if err := verify(out, e, 1); err != nil {
 			return nil, nil, err
 		}
 		return out, &Undo{Inserted: s.text, Replaced: d.body[s.start:s.end]}, nil
@@ -51,17 +59,17 @@ func Add(b []byte) ([]byte, *Undo, error) {
 		return b, nil, nil
 	}
 	out := d.apply(edits)
-	if err := verify(out, 1); err != nil {
+	if err := verify(out, e, 1); err != nil {
 		return nil, nil, err
 	}
 	return out, nil, nil
 }
 
-// Remove returns b without any entry of ours. With the undo of an Add it gives back the very bytes from before, also when
+// Remove returns b without any entry of ours for an event. With the undo of an Add it gives back the very bytes from before, also when
 // other parts of the file have changed since. Without one, or where the undo no longer fits, it takes out our entries and
 // only what their removal left empty.
-func Remove(b []byte, undo *Undo) ([]byte, error) {
-	d, err := parse(b)
+func Remove(b []byte, e Event, undo *Undo) ([]byte, error) {
+	d, err := parse(b, e)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +82,7 @@ func Remove(b []byte, undo *Undo) ([]byte, error) {
 		}
 	}
 	out := d.apply(d.cut(d.own))
-	if err := verify(out, 0); err != nil {
+	if err := verify(out, e, 0); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -97,19 +105,19 @@ func (u *Undo) revert(b []byte, d *doc) ([]byte, bool) {
 		return nil, false
 	}
 	out := slices.Concat(b[:low+i], []byte(u.Replaced), b[low+i+len(u.Inserted):])
-	return out, verify(out, 0) == nil
+	return out, verify(out, d.event, 0) == nil
 }
 
 // Empty reports whether b is a settings file that says nothing: blank, or an empty object.
 func Empty(b []byte) bool {
-	d, err := parse(b)
+	d, err := parse(b, Stop)
 	return err == nil && (d.blank || len(d.root.items) == 0)
 }
 
-// verify is the last look before bytes leave the package: they are JSON, and hold as many entries of ours as they should,
-// right ones. It is what makes a fault of the splices harmless.
-func verify(out []byte, own int) error {
-	d := newDoc(out)
+// verify is the last look before bytes leave the package: they are JSON, and hold as many entries of ours for the event as
+// they should, right ones. It is what makes a fault of the splices harmless.
+func verify(out []byte, e Event, own int) error {
+	d := newDoc(out, e)
 	if !d.blank && !gjson.Valid(d.body) {
 		return errors.New("edited settings: not JSON any more")
 	}

@@ -16,7 +16,7 @@ var quoted = quote(Command)
 var entry = `{"type":"command","command":` + quoted + `,"asyncRewake":true,"timeout":3600}`
 
 func TestTheCommandIsTheDocumentedOne(t *testing.T) {
-	r, err := Inspect(readCase(t, "15-own-current.json"))
+	r, err := Inspect(readCase(t, "15-own-current.json"), Stop)
 	if err != nil || len(r.Own) != 1 || r.Own[0].Command != Command {
 		t.Errorf("%v, %+v", err, r.Own)
 	}
@@ -70,7 +70,7 @@ func TestAddFollowsTheLayoutOfTheFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fill := strings.NewReplacer("ENTRY", entry, "CMD", quoted)
 			in := []byte(fill.Replace(c.in))
-			out, undo, err := Add(in)
+			out, undo, err := Add(in, Stop)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,15 +171,15 @@ func TestARefusalSaysWhatWhereAndWhy(t *testing.T) {
 		{`{"hooks":{"Stop":[{"hooks":[{"timeout":1,"command":"vx sentinel await","timeout":3600}]}]}}`, "hooks.Stop[0].hooks[0].timeout is there twice (line 1, column 72)"},
 		{`{"a":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, "nested more than 10000 deep (line 1, column 10005)"},
 	} {
-		_, _, err := Add([]byte(c.in))
+		_, _, err := Add([]byte(c.in), Stop)
 		r, ok := errors.AsType[*Refusal](err)
 		if !ok || r.Error() != c.want {
 			t.Errorf("%.60q: %v\nwant %s", c.in, err, c.want)
 		}
-		if _, removeErr := Remove([]byte(c.in), nil); fmt.Sprint(removeErr) != fmt.Sprint(err) {
+		if _, removeErr := Remove([]byte(c.in), Stop, nil); fmt.Sprint(removeErr) != fmt.Sprint(err) {
 			t.Errorf("%.60q: Remove: %v", c.in, removeErr)
 		}
-		if _, inspectErr := Inspect([]byte(c.in)); fmt.Sprint(inspectErr) != fmt.Sprint(err) {
+		if _, inspectErr := Inspect([]byte(c.in), Stop); fmt.Sprint(inspectErr) != fmt.Sprint(err) {
 			t.Errorf("%.60q: Inspect: %v", c.in, inspectErr)
 		}
 	}
@@ -195,12 +195,12 @@ func TestWhatIsNotOnTheWayToOurEntryIsNoReasonToRefuse(t *testing.T) {
 		`{"hook":1,"Hooks":2,"hooks.Stop":3,"":4}`,
 		"{\r\"a\": 1\r}",
 	} {
-		out, undo, err := Add([]byte(in))
+		out, undo, err := Add([]byte(in), Stop)
 		if err != nil {
 			t.Errorf("%.60q: %v", in, err)
 			continue
 		}
-		r, err := Inspect(out)
+		r, err := Inspect(out, Stop)
 		if err != nil || !r.Right() {
 			t.Errorf("%.60q: %v, %+v", in, err, r.Own)
 		}
@@ -225,7 +225,7 @@ func TestUninstallKeepsWhatWasChangedSince(t *testing.T) {
 		"our entry twice":           {`{"a":1}`, entry, entry + "," + entry, `{"a":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, undo, err := Add([]byte(c.in))
+			out, undo, err := Add([]byte(c.in), Stop)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +233,7 @@ func TestUninstallKeepsWhatWasChangedSince(t *testing.T) {
 			if bytes.Equal(changed, out) {
 				t.Fatalf("nothing changed in %s", out)
 			}
-			back, err := Remove(changed, undo)
+			back, err := Remove(changed, Stop, undo)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, changed)
 			}
@@ -257,7 +257,7 @@ func TestRemoveWithoutAnUndoTakesOnlyWhatItLeftEmpty(t *testing.T) {
 		{`{"hooks":{"Stop":[{"hooks":[{"command":"mine"}]}]}}`, `{"hooks":{"Stop":[{"hooks":[{"command":"mine"}]}]}}`},
 	} {
 		in := strings.ReplaceAll(c.in, "ENTRY", entry)
-		out, err := Remove([]byte(in), nil)
+		out, err := Remove([]byte(in), Stop, nil)
 		if err != nil || string(out) != c.want {
 			t.Errorf("%s\n%v, got %s\nwant %s", c.in, err, out, c.want)
 		}
@@ -281,7 +281,7 @@ func TestInspectNamesWhatMakesTheClientDropHooks(t *testing.T) {
     ]}]
   }
 }`
-	r, err := Inspect([]byte(in))
+	r, err := Inspect([]byte(in), Stop)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestInspectNamesWhatMakesTheClientDropHooks(t *testing.T) {
 }
 
 func TestInspectStillReportsWhatItCanOfAFileThatIsRefused(t *testing.T) {
-	r, err := Inspect([]byte(`{"hooks":{"SessionStart":7,"Stop":{}}}`))
+	r, err := Inspect([]byte(`{"hooks":{"SessionStart":7,"Stop":{}}}`), Stop)
 	if err == nil || len(r.Problems) != 2 {
 		t.Errorf("%v, %v", err, r.Problems)
 	}
@@ -331,7 +331,7 @@ func TestInspectStillReportsWhatItCanOfAFileThatIsRefused(t *testing.T) {
 
 func TestOtherSpellingsOfARightValueAreRight(t *testing.T) {
 	in := `{"hooks":{"Stop":[{"hooks":[{"type":"\u0063ommand","command":` + quoted + `,"asyncRewake":true,"timeout":3.6e3}]}]}}`
-	out, _, err := Add([]byte(in))
+	out, _, err := Add([]byte(in), Stop)
 	if err != nil || string(out) != in {
 		t.Errorf("%v, %s", err, out)
 	}
@@ -351,7 +351,7 @@ func TestAFileThatSaysNothingIsEmpty(t *testing.T) {
 func TestAnUndoThatAddDidNotMakeIsNotUsed(t *testing.T) {
 	in := []byte(`{"hooks":{"Stop":[{"hooks":[` + entry + `]}]}}`)
 	for _, undo := range []Undo{{}, {Inserted: string(in), Replaced: `{"a":1}`}, {Inserted: string(in) + " "}, {Inserted: entry, Replaced: `{"command":"x"}`}} {
-		if out, err := Remove(in, &undo); err != nil || string(out) != "{}" {
+		if out, err := Remove(in, Stop, &undo); err != nil || string(out) != "{}" {
 			t.Errorf("%.40q: %s, %v", undo.Replaced, out, err)
 		}
 	}

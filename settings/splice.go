@@ -34,7 +34,7 @@ func (d *doc) apply(splices []splice) []byte {
 	return append(out, d.body[at:]...)
 }
 
-// insertion puts a new group at the end of hooks.Stop, or as much around it as is missing at the end of what is there.
+// insertion puts a new group at the end of the event's, or as much around it as is missing at the end of what is there.
 func (d *doc) insertion() splice {
 	st := d.style()
 	switch {
@@ -43,13 +43,13 @@ func (d *doc) insertion() splice {
 		if d.bom+d.body == "" || strings.HasSuffix(d.body, "\n") {
 			end = st.newline
 		}
-		return splice{0, len(d.body), st.render(newValue("Stop", "hooks"), "") + end}
+		return splice{0, len(d.body), st.render(d.event.newValue(string(d.event), "hooks"), "") + end}
 	case d.hooksMember < 0:
-		return d.appendTo(d.root, `"hooks":`+newValue("Stop"), st)
-	case d.stopMember < 0:
-		return d.appendTo(d.hooks, `"Stop":[`+newValue()+`]`, st)
+		return d.appendTo(d.root, `"hooks":`+d.event.newValue(string(d.event)), st)
+	case d.groupsMember < 0:
+		return d.appendTo(d.hooks, `"`+string(d.event)+`":[`+d.event.newValue()+`]`, st)
 	}
-	return d.appendTo(d.stop, newValue(), st)
+	return d.appendTo(d.groups, d.event.newValue(), st)
 }
 
 // appendTo adds an item, compact JSON, behind the last one of a box, on a line of its own if the last one has one.
@@ -104,7 +104,7 @@ func (d *doc) repair(l leaf) []splice {
 	return append(splices, splice{last.end, last.end, added.String()})
 }
 
-// cut takes leaves out, and with them what that leaves empty: the group, hooks.Stop, hooks. What was empty before stays.
+// cut takes leaves out, and with them what that leaves empty: the group, the event, hooks. What was empty before stays.
 func (d *doc) cut(leaves []leaf) []splice {
 	if len(leaves) == 0 {
 		return nil
@@ -117,7 +117,7 @@ func (d *doc) cut(leaves []leaf) []splice {
 		gone[l.group][l.index] = true
 	}
 	var splices []splice
-	goneGroups := make([]bool, len(d.stop.items))
+	goneGroups := make([]bool, len(d.groups.items))
 	for g, leaves := range gone {
 		if g.only && all(leaves) {
 			goneGroups[g.index] = true
@@ -126,10 +126,10 @@ func (d *doc) cut(leaves []leaf) []splice {
 		}
 	}
 	if !all(goneGroups) {
-		return append(splices, d.stop.without(goneGroups)...)
+		return append(splices, d.groups.without(goneGroups)...)
 	}
 	if len(d.hooks.items) > 1 {
-		return d.hooks.without(only(d.stopMember, len(d.hooks.items)))
+		return d.hooks.without(only(d.groupsMember, len(d.hooks.items)))
 	}
 	return d.root.without(only(d.hooksMember, len(d.root.items)))
 }

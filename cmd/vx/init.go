@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"vx/install"
 	"vx/internal/awaiter"
@@ -73,10 +74,22 @@ func existingState() (*state.Dir, error) {
 	return dir, err
 }
 
+// choices are what init and upgrade can be asked for beside the place.
+type choices struct {
+	Await        string `name:"await" enum:"herdr,always," default:"" placeholder:"WHERE" help:"Where sessions wait, on this machine: in panes of herdr (the default), or always."`
+	AfterFailure string `name:"after-failure" enum:"on,off," default:"" placeholder:"on|off" help:"Wake Claude Code also after a turn that died of an API error (off by default)."`
+	Nudge        string `name:"nudge" enum:"on,off," default:"" placeholder:"on|off" help:"On this machine: type a wake into the herdr pane of an idle commander that nothing else reaches for 30 s (off by default)."`
+}
+
+func (c choices) choices() install.Choices {
+	return install.Choices{Await: c.Await, AfterFailure: c.AfterFailure, Nudge: c.Nudge}
+}
+
 type initCommand struct {
 	change
-	Await   string `name:"await" enum:"herdr,always," default:"" placeholder:"WHERE" help:"Where sessions wait, on this machine: in panes of herdr (the default), or always."`
-	Project string `name:"project" placeholder:"DIR" type:"path" help:"The project's directory. Default: the git root of where you are."`
+	choices
+	Harness []string `name:"harness" sep:"," enum:"claude,pi,opencode" placeholder:"NAME" help:"Whose sessions are to be woken: claude (the default), pi, opencode, or several: claude,pi."`
+	Project string   `name:"project" placeholder:"DIR" type:"path" help:"The project's directory. Default: the git root of where you are."`
 }
 
 func (i *initCommand) Run(ctx context.Context, std stdio) error {
@@ -88,11 +101,41 @@ func (i *initCommand) Run(ctx context.Context, std stdio) error {
 	if err != nil {
 		return err
 	}
-	p, err := install.Init(dir, root, cmp.Or(install.Scope(i.Scope), install.Project), i.Await)
+	scope := cmp.Or(install.Scope(i.Scope), install.Project)
+	c := i.choices.choices()
+	for _, name := range i.Harness {
+		c.Harnesses = append(c.Harnesses, install.Harness(name))
+	}
+	if err := i.offer(ctx, std, root, scope, &c); err != nil {
+		return err
+	}
+	p, err := install.Init(dir, root, scope, c)
 	if err != nil {
 		return err
 	}
 	return i.carryOut(ctx, std, "init", root, p)
+}
+
+// offer asks at a terminal what was not said: whether the harnesses that are found here are meant too, and whether a turn
+// that failed counts. Elsewhere it names the harnesses that it would have asked for.
+func (i *initCommand) offer(ctx context.Context, std stdio, root string, scope install.Scope, c *install.Choices) error {
+	asks := isTerminal(std.in) && !i.Yes && !i.DryRun
+	if len(c.Harnesses) == 0 {
+		c.Harnesses = []install.Harness{install.Claude}
+		for _, found := range install.Found(root, scope) {
+			switch {
+			case !asks:
+				fmt.Fprintf(std.out, "note: %s is in use here; to wake its sessions too: vx init --harness claude,%s\n", found.Name(), found)
+			case ask(ctx, std, "Wake commanders in "+found.Name()+" too?"):
+				c.Harnesses = append(c.Harnesses, found)
+			}
+		}
+	}
+	if asks && c.AfterFailure == "" && slices.Contains(c.Harnesses, install.Claude) && !install.AfterFailure(root, scope) &&
+		ask(ctx, std, "Wake Claude Code also after a turn that died of an API error?") {
+		c.AfterFailure = "on"
+	}
+	return ctx.Err()
 }
 
 // root is the project that is meant. A directory that is named is one by itself, also inside a repository; without one,
@@ -126,6 +169,9 @@ func (c *change) carryOut(ctx context.Context, std stdio, verb, root string, p *
 		for _, shown := range p.Registered() {
 			fmt.Fprintf(std.out, "nothing to do: the hook is registered in %s\n", printable(shown))
 		}
+		for _, shown := range p.Standing() {
+			fmt.Fprintf(std.out, "nothing to do: %s is current\n", printable(shown))
+		}
 		return nil
 	}
 	if err := c.agreed(ctx, std, verb); err != nil {
@@ -141,6 +187,11 @@ func (c *change) carryOut(ctx context.Context, std stdio, verb, root string, p *
 	}
 	if len(p.Edits) > 0 {
 		for _, line := range install.Running(root, madeDir) {
+			fmt.Fprintln(std.out, printable(line))
+		}
+	}
+	for _, x := range p.Extensions {
+		for _, line := range x.Loads() {
 			fmt.Fprintln(std.out, printable(line))
 		}
 	}
@@ -177,7 +228,7 @@ func whatComes(std stdio, dir *state.Dir, root string) error {
 
 type upgradeCommand struct {
 	change
-	Await string `name:"await" enum:"herdr,always," default:"" placeholder:"WHERE" help:"Where sessions wait, on this machine: in panes of herdr, or always."`
+	choices
 	place
 }
 
@@ -190,7 +241,7 @@ func (u *upgradeCommand) Run(ctx context.Context, std stdio) error {
 	if err != nil {
 		return err
 	}
-	p, err := install.Upgrade(dir, root, install.Scope(u.Scope), u.Await)
+	p, err := install.Upgrade(dir, root, install.Scope(u.Scope), u.choices.choices())
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (b *bench) settings() error {
 		return err
 	}
 	edit := func(data []byte) error {
-		out, _, err := settings.Add(data)
+		out, _, err := settings.Add(data, settings.Stop)
 		if err == nil && len(out) <= len(data) {
 			err = errors.New("settings: nothing was added")
 		}

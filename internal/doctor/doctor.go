@@ -52,6 +52,9 @@ type Check struct {
 var Checks = []Check{
 	{"sentinel Stop hook", registered},
 	{"sentinel Stop hook finds vx", findsVX},
+	{"sentinel hook after a failed turn", afterFailure},
+	{"Pi extension", extended(install.Pi)},
+	{"OpenCode plugin", extended(install.OpenCode)},
 	{"settings files", readable},
 	{"hooks", enabled},
 	{"project folder", trusted},

@@ -75,6 +75,9 @@ func registered(_ context.Context, p *Patient) []Result {
 	if p.Root == "" && len(all) == 0 {
 		return info("not registered in %s, and this is no project", names[0])
 	}
+	if len(all) == 0 && p.hasExtension() {
+		return info("not registered in %s: another harness is woken here", list(names, "or"))
+	}
 	if len(all) == 0 {
 		return warning(fix, "not registered in %s", list(names, "or"))
 	}

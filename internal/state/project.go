@@ -29,6 +29,8 @@ type Project struct {
 type Config struct {
 	Path  string `json:"path"`
 	Await string `json:"await,omitempty"` // "always": wait outside herdr panes too
+	// Nudge says that the sentinel may type wakes into the pane of a commander whom no await serves.
+	Nudge bool `json:"nudge,omitempty"`
 	// MutedUntil keeps wakes in the queue until then; the zero time means not muted.
 	MutedUntil time.Time `json:"muted_until,omitzero"`
 }
@@ -147,7 +149,7 @@ func (p *Project) Update(change func(*Config)) error {
 		}
 		c.Path = p.Root
 		change(&c)
-		for _, known := range []string{"path", "await", "muted_until"} {
+		for _, known := range []string{"path", "await", "nudge", "muted_until"} {
 			delete(fields, known)
 		}
 		if data, err = json.Marshal(c); err != nil {

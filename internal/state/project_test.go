@@ -66,7 +66,7 @@ func TestEnsureMakesAProjectAndKeepsWhatIsThere(t *testing.T) {
 	if err := p.Ensure(); err != nil {
 		t.Fatal(err)
 	}
-	want := Config{"/home/u/shop", "always", until}
+	want := Config{Path: "/home/u/shop", Await: "always", MutedUntil: until}
 	if c, err := p.Config(); err != nil || c != want || !c.Muted(until.Add(-1)) || c.Muted(until) {
 		t.Errorf("%+v, %v, want %+v", c, err, want)
 	}

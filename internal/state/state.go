@@ -178,7 +178,7 @@ func checkOwner(path string, fi fs.FileInfo) error {
 // it since it was looked for.
 func ours(name string) bool {
 	return name == "projects" || name == "state.json" || strings.HasPrefix(name, "sentinel") || strings.HasPrefix(name, "hook.log") ||
-		strings.HasPrefix(name, "install-user.json") || strings.HasPrefix(name, ".")
+		strings.HasPrefix(name, "install-user") || strings.HasPrefix(name, ".")
 }
 
 func (d *Dir) checkLayout() error {

@@ -249,7 +249,7 @@ type operation struct {
 }
 
 func initPlan(dir *state.Dir, root string, scope install.Scope) (*install.Plan, error) {
-	return install.Init(dir, root, scope, "")
+	return install.Init(dir, root, scope, install.Choices{})
 }
 
 // operations are all that write.

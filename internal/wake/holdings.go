@@ -29,13 +29,14 @@ type Holdings struct {
 }
 
 // undoFiles are the installer's, named here because they must not be lost or overwritten.
-var undoFiles = []string{"install.json", "install-local.json"}
+var undoFiles = []string{"install.json", "install-local.json", "install-pi.json", "install-opencode.json"}
 
 // parts are the entries of a project's directory that this build knows.
 var parts = map[string]bool{
 	"project.json": true, "project.lock": true, "wakes": true, "history.jsonl": true, "history.jsonl.1": true,
 	"history.lock": true, "clients": true, "commanders": true, "await.ended": true,
 	"install.json": true, "install.json.lock": true, "install-local.json": true, "install-local.json.lock": true,
+	"install-pi.json": true, "install-opencode.json": true,
 }
 
 // queueParts are the entries of the queue's directory that are no wakes.
@@ -124,7 +125,7 @@ func isClaimed(at []string) bool {
 
 // isTemp reports whether a name is one that a file has until it is whole, and that a crash may leave.
 func isTemp(name string) bool {
-	for _, whole := range []string{".project.json", ".history.jsonl", ".install.json", ".install-local.json"} {
+	for _, whole := range []string{".project.json", ".history.jsonl", ".install.json", ".install-local.json", ".install-pi.json", ".install-opencode.json"} {
 		if strings.HasPrefix(name, whole) {
 			return true
 		}
