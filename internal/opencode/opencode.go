@@ -1,0 +1,213 @@
+// Package opencode tells a session of a running OpenCode something, over HTTP, and asks what became of it: 1.x by the server
+// that a terminal interface or `opencode serve` opens on a port, 2.x by the one service that it keeps for each user. Which
+// routes are used follows from the version alone: 1.x answers those of 2.x with 200 too, and shows nobody what they were told.
+//
+// It decides nothing about wakes, finds no session and keeps no state, so a crash leaves nothing; a crash between the request
+// and its answer is what ErrUnclear is for, seen from outside.
+package opencode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// What is known of a prompt that was not accepted.
+var (
+	// ErrNotSent says that the server cannot have taken it: it was not reached, or it refused.
+	ErrNotSent = errors.New("not sent")
+	// ErrUnclear says that the server may have taken it: it was written, and no answer came that settles it.
+	ErrUnclear = errors.New("unclear whether it was sent")
+)
+
+// Timeout bounds each request, from the connection to the last byte of the answer.
+const Timeout = 10 * time.Second
+
+// DefaultUser is whom OpenCode's password belongs to unless it is told otherwise.
+const DefaultUser = "opencode"
+
+// A Server is where an OpenCode answers.
+type Server struct {
+	URL      string
+	Version  string // as it says itself: "1.18.33"
+	User     string // DefaultUser if it is empty
+	Password string // none if it is empty
+	Remote   bool   // it may be on another machine; else only loopback is spoken to
+}
+
+// A Client speaks to one server.
+type Client struct {
+	base  *url.URL
+	user  *url.Userinfo // nil without a password
+	http  *http.Client
+	api   routes
+	limit time.Duration
+}
+
+// New is a client for the server; nothing is asked of it yet. Every error is an ErrNotSent.
+func New(s Server) (*Client, error) {
+	base, err := url.Parse(s.URL)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("opencode: %w: address is not a URL", ErrNotSent) // the URL itself may hold a password
+	case base.Scheme != "http" && base.Scheme != "https", base.Host == "", base.User != nil:
+		return nil, fmt.Errorf("opencode: %w: address %q is no plain http URL", ErrNotSent, base.Redacted())
+	case !s.Remote && !loopback(base.Hostname()):
+		return nil, fmt.Errorf("opencode: %w: %s is on another machine", ErrNotSent, base.Host)
+	}
+	api, err := routesOf(s.Version)
+	if err != nil {
+		return nil, fmt.Errorf("opencode: %w: %w", ErrNotSent, err)
+	}
+	c := &Client{base: &url.URL{Scheme: base.Scheme, Host: base.Host}, api: api, limit: Timeout}
+	if s.Password != "" {
+		user := s.User
+		if user == "" {
+			user = DefaultUser
+		}
+		c.user = url.UserPassword(user, s.Password)
+	}
+	dialer := &net.Dialer{Timeout: 3 * time.Second}
+	if !s.Remote {
+		dialer.Control = onlyLoopback // "localhost" is what the machine's resolver makes of it
+	}
+	c.http = &http.Client{
+		// A connection that is kept may be closed by the other side just when it is used again.
+		Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
+		// The password is for this server, and an OpenCode sends nobody elsewhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c, nil
+}
+
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
+}
+
+func onlyLoopback(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || !at.Addr().Unmap().IsLoopback() {
+		return fmt.Errorf("%s is on another machine", address)
+	}
+	return nil
+}
+
+// sessionID is what both versions call a session; anything else would make another route of the path.
+var sessionID = regexp.MustCompile(`^ses[A-Za-z0-9_-]{1,100}$`)
+
+// Prompt gives the session a message of the user. Nil means that the server has accepted it: the session will have it, now or
+// after the turn that runs, unless the server ends first. Every error is an ErrNotSent or an ErrUnclear.
+func (c *Client) Prompt(ctx context.Context, session, text string) error {
+	if !sessionID.MatchString(session) {
+		return fmt.Errorf("opencode: %w: %q is no session's id", ErrNotSent, session)
+	}
+	status, answer, err := c.post(ctx, c.api.prompt(session), c.api.body(text))
+	if err == nil && !c.api.accepted(status, answer) {
+		err = fmt.Errorf("%w: status %d", ErrUnclear, status)
+		if refusal(status) {
+			err = fmt.Errorf("%w: %s", ErrNotSent, reason(status))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("opencode: prompt %s: %w", session, err)
+	}
+	return nil
+}
+
+// refusal reports whether the status says that the server has done nothing. One of 500 or more says nothing of the kind.
+func refusal(status int) bool {
+	return status >= 300 && status < 500 && status != http.StatusRequestTimeout
+}
+
+func reason(status int) string {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Sprintf("the password is missing or wrong (%d)", status)
+	case http.StatusNotFound:
+		return "it has no such session (404)"
+	}
+	return fmt.Sprintf("refused (%d)", status)
+}
+
+// Busy reports whether the session has a turn that runs.
+func (c *Client) Busy(ctx context.Context, session string) (bool, error) {
+	data, err := c.get(ctx, c.api.status, nil)
+	if err == nil {
+		var busy bool
+		if busy, err = c.api.busy(data, session); err == nil {
+			return busy, nil
+		}
+	}
+	return false, fmt.Errorf("opencode: status of %s: %w", session, err)
+}
+
+// Holds reports whether one of the user's latest messages in the session has the token in its text. A message that 2.x has
+// accepted and not yet begun may not be among them.
+func (c *Client) Holds(ctx context.Context, session, token string) (bool, error) {
+	if token == "" || !sessionID.MatchString(session) {
+		return false, fmt.Errorf("opencode: messages of %q: nothing to look for", session)
+	}
+	data, err := c.get(ctx, c.api.messages(session), c.api.latest)
+	if err == nil {
+		var texts []string
+		if texts, err = c.api.said(data); err == nil {
+			return strings.Contains(strings.Join(texts, "\n"), token), nil
+		}
+	}
+	return false, fmt.Errorf("opencode: messages of %s: %w", session, err)
+}
+
+// Check finds out whether the server behind the URL is one that has the session, and has it in this directory. A connection
+// proves nothing: whoever came first has the port.
+func (c *Client) Check(ctx context.Context, session, directory string) error {
+	if !sessionID.MatchString(session) {
+		return fmt.Errorf("opencode: %q is no session's id", session)
+	}
+	data, err := c.get(ctx, c.api.session(session), nil)
+	if err != nil {
+		return fmt.Errorf("opencode: session %s: %w", session, err)
+	}
+	at, err := c.api.directory(data, session)
+	if err != nil {
+		return fmt.Errorf("opencode: session %s: %w", session, err)
+	}
+	if !samePath(at, directory) {
+		return fmt.Errorf("opencode: session %s is in %q there, not in %q", session, at, directory)
+	}
+	return nil
+}
+
+// samePath compares what both sides resolve to: a home may be a link.
+func samePath(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	resolved := func(path string) string {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return real
+		}
+		return filepath.Clean(path)
+	}
+	return resolved(a) == resolved(b)
+}
+
+// major is the first number of a version.
+func major(version string) (int, error) {
+	first, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	n, err := strconv.Atoi(first)
+	if err != nil {
+		return 0, fmt.Errorf("version %q is not a version", version)
+	}
+	return n, nil
+}
