@@ -125,11 +125,8 @@ func (a *await) hold(ctx context.Context, d *wake.Delivery) outcome {
 			a.bell.RingAfter()
 		}
 		v := a.orders.of(d.Token)
-		if v == noVerdict && a.orders.over {
+		if why == "" && a.orders.over {
 			why = "the client closed stdin"
-		}
-		if v == noVerdict && why != "" {
-			v = a.orders.dry(d.Token)
 		}
 		if a.client.Status() == proc.Stopped {
 			since = a.awake()

@@ -25,7 +25,7 @@ type holder struct {
 // given is the line that a holder prints.
 type given struct{ Token, Text string }
 
-// holds starts `vx sentinel await --hold`; the test process is its client.
+// holder starts `vx sentinel await --hold`; the test process is its client.
 func (w *world) holder(harness string, changes ...string) *holder {
 	w.t.Helper()
 	cmd := exec.Command(os.Args[0], "sentinel", "await", "--hold", harness)
@@ -83,7 +83,7 @@ func (h *holder) ends() {
 	quiet(h.t, r)
 }
 
-// what the history says of how the wake with that title ended last.
+// ended is what the history says last of the wake with that title.
 func (w *world) ended(title string) string {
 	w.t.Helper()
 	events, err := wake.Open(w.project).History(0)

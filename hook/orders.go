@@ -10,10 +10,9 @@ import (
 )
 
 const (
-	maxOrder  = 256         // bytes of a line; a token has 16
-	maxAtOnce = 1 << 20     // bytes that are read before something else is looked at
-	dryWait   = time.Second // for what is in the pipe when the await is to end
-	maxOdd    = 20          // lines that are logged because nobody can make anything of them
+	maxOrder = 256         // bytes of a line; a token has 16
+	maxRead  = time.Second // for one who never stops talking
+	maxOdd   = 20          // lines that are logged because nobody can make anything of them
 )
 
 // orders are what a client that holds a delivery says on stdin, a line each: `ack TOKEN` when the model has the text,
@@ -23,9 +22,8 @@ type orders struct {
 	log  *slog.Logger
 	over bool // the input has ended: nothing more will come
 
-	line    []byte // without an end yet
-	tooLong bool   // what is read belongs to a line that was given up
-	odd     int    // lines that were logged
+	line []byte // without an end yet; of one too long, the beginning
+	odd  int    // lines that were logged
 }
 
 // verdict is what a client says of a delivery.
@@ -37,11 +35,11 @@ const (
 	nacked
 )
 
-// of reads what is there, and returns the first that is said of the delivery with this token; "" where there is none. It
-// never waits.
+// of reads all that is there, and returns the first that is said of the delivery with this token; "" where there is none.
+// It does not wait for more.
 func (o *orders) of(token string) verdict {
 	var buf [4096]byte
-	for read := 0; !o.over && read < maxAtOnce; {
+	for end := time.Now().Add(maxRead); !o.over && time.Now().Before(end); {
 		n, more := o.fill(buf[:])
 		if v := o.take(buf[:n], token); v != noVerdict {
 			return v
@@ -49,21 +47,11 @@ func (o *orders) of(token string) verdict {
 		if !more {
 			break
 		}
-		read += n
 	}
 	if !o.over {
 		return noVerdict
 	}
 	return o.take([]byte{'\n'}, token) // what lacks its end
-}
-
-// dry is of for the last time: whatever is in the pipe counts, unless it never ends.
-func (o *orders) dry(token string) verdict {
-	for end := time.Now().Add(dryWait); ; {
-		if v := o.of(token); v != noVerdict || o.over || !o.readable() || time.Now().After(end) {
-			return v
-		}
-	}
 }
 
 // fill reads once if it need not wait for it.
@@ -95,15 +83,12 @@ func (o *orders) take(part []byte, token string) verdict {
 	for len(part) > 0 {
 		line, rest, whole := bytes.Cut(part, []byte{'\n'})
 		part = rest
-		if room := maxOrder - len(o.line); len(line) > room {
-			line, o.tooLong = line[:room], true
-		}
-		o.line = append(o.line, line...)
+		o.line = append(o.line, line[:min(len(line), maxOrder-len(o.line))]...)
 		if !whole {
 			return noVerdict
 		}
 		v := o.judge(string(o.line), token)
-		o.line, o.tooLong = o.line[:0], false
+		o.line = o.line[:0]
 		if v != noVerdict {
 			return v
 		}
@@ -114,13 +99,13 @@ func (o *orders) take(part []byte, token string) verdict {
 // judge makes a verdict of one line.
 func (o *orders) judge(line, token string) verdict {
 	line = strings.TrimSuffix(line, "\r")
-	if line == "" && !o.tooLong {
+	if line == "" {
 		return noVerdict
 	}
 	word, about, _ := strings.Cut(line, " ")
 	v := map[string]verdict{"ack": acked, "nack": nacked}[word]
 	switch {
-	case v == noVerdict || o.tooLong:
+	case v == noVerdict:
 		o.complain("stdin: not a command", line)
 	case token == "":
 		o.complain("stdin: no delivery is in hand", line)
