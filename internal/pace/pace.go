@@ -1,5 +1,5 @@
-// Package pace slows down the waking of a client whose turns wake each other: it keeps, for each client of a project, when
-// it was given something. It wakes nobody and knows no wake.
+// Package pace slows down the waking of a client whose turns wake each other, or fail: it keeps, for each client of a
+// project, when it was given something. It wakes nobody and knows no wake.
 //
 // What it keeps is one small file a client, written whole and not synced: a crash of the machine forgets it, and with it
 // the client.
@@ -68,6 +68,20 @@ func (p *Pace) Note(now time.Duration) {
 		p.Doubled++
 	}
 	p.Delivered = p.Delivered[max(0, len(p.Delivered)-many-1):]
+}
+
+// failedWaits is how long wakes wait after one, two, three, and four or more turns in a row that ended in an API error:
+// a turn on a failing service is lost, and the wakes that it was to tell with it.
+var failedWaits = [...]time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute}
+
+// AfterFailure is how long wakes are to wait still for n failed turns, the last of which ended ago. A clock that was set
+// back does not make it longer.
+func AfterFailure(n int, ago time.Duration) time.Duration {
+	if n == 0 {
+		return 0
+	}
+	wait := failedWaits[min(n, len(failedWaits))-1]
+	return min(max(0, wait-ago), wait)
 }
 
 func file(project *state.Project, client proc.ID) string {

@@ -154,3 +154,25 @@ func TestAPaceOfAnotherBootOrAnUnreadableOneIsNone(t *testing.T) {
 		t.Error(p, err)
 	}
 }
+
+func TestAfterFailedTurnsWakesWaitOneTwoFiveAndTenMinutes(t *testing.T) {
+	for _, c := range []struct {
+		n         int
+		ago, want time.Duration
+	}{
+		{0, 0, 0},
+		{1, 0, time.Minute},
+		{1, 59 * time.Second, time.Second},
+		{1, time.Minute, 0},
+		{2, 0, 2 * time.Minute},
+		{3, time.Minute, 4 * time.Minute},
+		{4, 0, 10 * time.Minute},
+		{40, 0, 10 * time.Minute},
+		{40, time.Hour, 0},
+		{1, -time.Hour, time.Minute}, // the clock was set back
+	} {
+		if got := AfterFailure(c.n, c.ago); got != c.want {
+			t.Errorf("after %d, %v ago: %v, want %v", c.n, c.ago, got, c.want)
+		}
+	}
+}
