@@ -28,6 +28,9 @@ var (
 	ErrNotSent = errors.New("not sent")
 	// ErrUnclear says that the server may have taken it: it was written, and no answer came that settles it.
 	ErrUnclear = errors.New("unclear whether it was sent")
+	// ErrAnswered says of an ErrUnclear that the server has answered, so that it is done with it: what its session does not
+	// show a moment later, it did not take.
+	ErrAnswered = errors.New("the answer says neither")
 )
 
 // Timeout bounds each request, from the connection to the last byte of the answer.
@@ -114,7 +117,7 @@ func (c *Client) Prompt(ctx context.Context, session, text string) error {
 	}
 	status, answer, err := c.post(ctx, c.api.prompt(session), c.api.body(text))
 	if err == nil && !c.api.accepted(status, answer) {
-		err = fmt.Errorf("%w: status %d", ErrUnclear, status)
+		err = fmt.Errorf("%w: %w: status %d", ErrUnclear, ErrAnswered, status)
 		if refusal(status) {
 			err = fmt.Errorf("%w: %s", ErrNotSent, reason(status))
 		}

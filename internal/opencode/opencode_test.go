@@ -67,6 +67,9 @@ func TestOnlyAPlainAcceptanceIsSuccess(t *testing.T) {
 			if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
 				t.Errorf("error %v, want %v", err, test.want)
 			}
+			if errors.Is(err, ErrUnclear) != errors.Is(err, ErrAnswered) {
+				t.Errorf("of an answer: %v", err)
+			}
 			if len(f.asked) != 1 {
 				t.Errorf("asked %q, want one request", f.asked)
 			}
@@ -98,7 +101,7 @@ func TestARequestWithoutAnAnswerIsUnclear(t *testing.T) {
 	t.Run("reset", func(t *testing.T) {
 		f := start(t, "1.18.33")
 		f.instead = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-		if err := f.client(t).Prompt(t.Context(), ses, "news"); !errors.Is(err, ErrUnclear) {
+		if err := f.client(t).Prompt(t.Context(), ses, "news"); !errors.Is(err, ErrUnclear) || errors.Is(err, ErrAnswered) {
 			t.Errorf("%v, want %v", err, ErrUnclear)
 		}
 		if len(f.asked) != 1 {
@@ -112,7 +115,7 @@ func TestARequestWithoutAnAnswerIsUnclear(t *testing.T) {
 		f.instead = func(http.ResponseWriter, *http.Request) { <-gone }
 		c := f.client(t)
 		c.limit = 200 * time.Millisecond
-		if err := c.Prompt(t.Context(), ses, "news"); !errors.Is(err, ErrUnclear) {
+		if err := c.Prompt(t.Context(), ses, "news"); !errors.Is(err, ErrUnclear) || errors.Is(err, ErrAnswered) {
 			t.Errorf("%v, want %v", err, ErrUnclear)
 		}
 	})
