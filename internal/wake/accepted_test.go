@@ -258,3 +258,86 @@ func TestBeforeItIsNotedThatItIsSentADeliveryGoesBack(t *testing.T) {
 	d.Close()
 	want(t, "the wake", where(t, q), "waiting")
 }
+
+func TestAClientThatCanBeAskedIsGivenTimeForIt(t *testing.T) {
+	for harness, want := range map[string]string{"opencode": "claimed", "claude": "bad"} {
+		q := open(t)
+		d := hand(t, q, Recipient{Harness: harness})
+		if err := d.Sending(); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.renote(func(n *note) { n.Awake -= 30 * time.Second }); err != nil {
+			t.Fatal(err)
+		}
+		d.Close()
+		if got := where(t, q); got != want {
+			t.Errorf("after half a minute what was sent to %s is %s, want %s", harness, got, want)
+		}
+		if got := lastEvent(t, q); got == "reaped news" {
+			t.Errorf("what was sent to %s was put back", harness)
+		}
+	}
+}
+
+func TestWhatWasSentByOneWhoDiedIsTakenOverByWhoCanAsk(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(t *testing.T, d *Delivery)
+		want int
+	}{
+		{"its owner died", func(t *testing.T, d *Delivery) { d.Close() }, 1},
+		{"its owner lives", func(t *testing.T, d *Delivery) {}, 0},
+		{"it was accepted", func(t *testing.T, d *Delivery) { accept(t, d); d.Close() }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			q := open(t)
+			d := hand(t, q, Recipient{Harness: "opencode", Session: "ses_1"})
+			if err := d.Sending(); err != nil {
+				t.Fatal(err)
+			}
+			c.do(t, d)
+			if all, err := q.Orphans("pi"); len(all) != 0 || err != nil {
+				t.Errorf("of another harness %d, %v", len(all), err)
+			}
+			all, err := q.Orphans("opencode")
+			if err != nil || len(all) != c.want {
+				t.Fatalf("%d, %v; want %d", len(all), err, c.want)
+			}
+			if c.want == 0 {
+				return
+			}
+			o := all[0]
+			if o.Token != d.Token || o.To().Session != "ses_1" || len(o.Wakes) != 1 {
+				t.Errorf("got %+v", o)
+			}
+			if again, err := q.Orphans("opencode"); len(again) != 0 || err != nil {
+				t.Errorf("taken over twice: %d, %v", len(again), err)
+			}
+			if err := o.Release(t.Context(), "not there"); err != nil {
+				t.Fatal(err)
+			}
+			want(t, "the wake", where(t, q), "waiting")
+		})
+	}
+}
+
+// accept notes that the client has the text, and dies there.
+func accept(t *testing.T, d *Delivery) {
+	t.Helper()
+	d.q.Before = stopAt(Accepted)
+	if err := d.Accepted("acknowledged"); !errors.Is(err, errStop) {
+		t.Fatal(err)
+	}
+	d.q.Before = nil
+}
+
+func TestWhatWasNotSentYetIsNobodysToTakeOver(t *testing.T) {
+	q := open(t)
+	q.Grace = 0
+	d := hand(t, q, Recipient{Harness: "opencode"})
+	d.Close()
+	if all, err := q.Orphans("opencode"); len(all) != 0 || err != nil {
+		t.Errorf("%d, %v", len(all), err)
+	}
+	want(t, "the wake", where(t, q), "waiting")
+}

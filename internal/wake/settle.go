@@ -169,7 +169,11 @@ func (d *Delivery) judgeClaimed(ctx context.Context, n *note) error {
 		return d.delivered(shown)
 	}
 	if n.Transcript != "" || n.Sent {
-		if ok, err := d.judgeable(n, d.q.Grace); err != nil || !ok {
+		wait := d.q.Grace
+		if n.Sent && n.Harness == "opencode" {
+			wait *= 60 // the client itself can be asked, by whoever calls Orphans
+		}
+		if ok, err := d.judgeable(n, wait); err != nil || !ok {
 			return err
 		}
 	}
