@@ -144,11 +144,24 @@ func (a *await) hold(ctx context.Context, d *wake.Delivery) outcome {
 			why = "not acknowledged"
 		}
 		if why != "" {
+			if v == noVerdict && a.told(d) {
+				return delivered
+			}
 			a.release(ctx, d, why, nil)
 			return refused
 		}
 		a.settle(ctx)
 	}
+}
+
+// told reports whether the client's session shows that the model has the text, although the client did not say so: it may
+// have died in between. Then the delivery is over.
+func (a *await) told(d *wake.Delivery) bool {
+	told, err := d.EndIfTold()
+	if err != nil {
+		a.log.Error("receipt", "err", err)
+	}
+	return told
 }
 
 // holdPause is how long to wait for something to happen while a delivery is held.

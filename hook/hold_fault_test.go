@@ -155,6 +155,29 @@ func TestAfterTheDeathOfItsHolderPisSessionTellsWhetherTheModelHasIt(t *testing.
 	w.holds(0, 0, 0)
 }
 
+func TestWhatPisSessionShowsIsNotGivenBackForWantOfAnAck(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(h *holder, g given)
+		last string
+	}{
+		{"end of input", func(h *holder, g given) { h.in.Close() }, "delivered turn started"},
+		{"SIGTERM", func(h *holder, g given) { h.cmd.Process.Signal(syscall.SIGTERM) }, "delivered turn started"},
+		{"nack", func(h *holder, g given) { h.say("nack " + g.Token + "\n") }, "released the client could not take them"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			h := w.holder("pi", "VXTEST_TRANSCRIPT="+w.session())
+			w.put("news")
+			g := h.takes("news")
+			w.session(g.Text)
+			c.end(h, g)
+			h.ends()
+			w.endedAs("news", c.last)
+		})
+	}
+}
+
 func TestAHolderWhoseClientIsKilledGivesItBack(t *testing.T) {
 	for _, said := range []bool{false, true} {
 		t.Run(fmt.Sprint("acknowledged ", said), func(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"vx/internal/receipt"
 )
 
 // Accepted ends a delivery whose client has said that it has the text; proof is how it said so ("acknowledged"). Once the
@@ -30,6 +32,20 @@ func (d *Delivery) accepted(proof string) error {
 		return err
 	}
 	return errors.Join(d.end(proof), d.Close())
+}
+
+// EndIfTold ends a delivery whose client can say nothing any more, if its transcript shows that the model was told, and
+// reports whether it does. A transcript that cannot be read shows nothing.
+func (d *Delivery) EndIfTold() (bool, error) {
+	n, err := readNote(d.dir)
+	if err != nil || n == nil {
+		return false, err
+	}
+	shown, err := d.receipt(n)
+	if err != nil || shown != receipt.TurnStarted && shown != receipt.TurnFailed {
+		return false, err
+	}
+	return true, errors.Join(d.delivered(shown), d.Close())
 }
 
 // Sending makes durable that the delivery goes a way from here on that gives no sign back: its text may have been taken
