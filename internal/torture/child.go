@@ -31,6 +31,8 @@ const (
 	asTurn     task = "turn"  // ends a task's turn
 	asSentinel task = "sentinel"
 	asClient   task = "client" // starts consumers as its own children, and reads what they print
+	asHolder   task = "holder" // a client that holds what its await brings
+	asHold     task = "hold"   // that await
 	asInject   task = "inject" // the rest try operations with faults
 	asLimits   task = "limits"
 	asForbid   task = "forbid"
@@ -51,7 +53,14 @@ type order struct {
 	Stdin  string    // for a consumer, from its client
 	PID    bool      // a consumer is told its client's pid
 	After  time.Duration
+	From   wake.Step // what After counts from; "" for the first word
 	Reader reader
+
+	Harness    string        // of a client that holds
+	Session    string        // its file
+	Fate       fate          // what it does with a wake
+	Pause      time.Duration // before it shows it
+	AwaitAfter time.Duration // when its await is killed, counted from From too; 0 for never
 
 	Short bool // fewer faults
 	Plain bool // no file system of its own
@@ -76,6 +85,8 @@ func child(arg string) int {
 	switch o.Task {
 	case asAwait, asDrain:
 		return hook.Program{Before: o.dying(steps), Clock: proc.SinceBoot}.Main(string(o.Task))
+	case asHold:
+		return awaitMain(o, steps)
 	case asInject, asLimits, asForbid, asFull:
 		return faultMain(o)
 	}
@@ -87,9 +98,12 @@ func child(arg string) int {
 }
 
 // work is what a child does that is no program of its own.
-func (o order) work(steps io.Writer) error {
-	if o.Task == asSentinel {
+func (o order) work(steps *os.File) error {
+	switch o.Task {
+	case asSentinel:
 		return sentinelMain(o, steps)
+	case asHolder:
+		return holderMain(o, steps)
 	}
 	dir, err := state.Open()
 	if err != nil {

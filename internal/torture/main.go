@@ -9,9 +9,9 @@
 // and are killed with SIGKILL, half of them at a named step of a wake's life and half at a random moment. This process
 // plays the client: it reads what consumers print and writes the transcript that Claude Code would. It ends with 1 when
 // a wake was lost, torn, invented or told twice, or when a step was hit too rarely for that to mean anything. The same is
-// done with the processes that end a task's turn, and with whole sentinels that watch soldiers in a herdr, which is then
-// itself restarted, frozen and made to speak garbage. That of two sentinels that start at the same instant one lives is a test
-// of internal/daemon.
+// done with the processes that end a task's turn, with awaits that hold a delivery until their client says that the model has
+// it, and those clients, and with whole sentinels that watch soldiers in a herdr, which is then itself restarted, frozen and
+// made to speak garbage. That of two sentinels that start at the same instant one lives is a test of internal/daemon.
 //
 // It works in a scratch directory of its own and kills only what it started. A crash leaves that directory behind.
 package main
@@ -61,7 +61,7 @@ func run(args []string) int {
 	short := flags.Bool("short", false, "a tenth of it")
 	consumers := flags.Int("kills", fullConsumers, "how many consumers to kill; of producers half as many")
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano())%1e9, "of the random choices; the machine's timing adds its own")
-	only := flags.String("only", "", "one of the parts: kills, faults, transitions, sentinels, herdrs")
+	only := flags.String("only", "", "one of the parts: kills, faults, transitions, holds, sentinels, herdrs")
 	keep := flags.Bool("keep", false, "leave the scratch directory, with the history of each project in it")
 	verbose := flags.Bool("v", false, "a line for each child and each injected fault")
 	if err := flags.Parse(args); err != nil {
@@ -128,6 +128,9 @@ func (p plan) parts(only, scratch string) bool {
 	}
 	if wanted("transitions") {
 		ok = transitions(p, scratch) && ok
+	}
+	if wanted("holds") {
+		ok = holds(p, scratch) && ok
 	}
 	for i := range aside {
 		ok = <-aside[i] && ok

@@ -66,7 +66,7 @@ func reexec(o order) *exec.Cmd {
 	return exec.Command(self, childArg, string(arg))
 }
 
-// perform runs a child to its end. o.After, when it is not zero, is how long after its first word it is killed.
+// perform runs a child to its end. o.After, when it is not zero, is how long after its first word, or o.From, it is killed.
 func perform(o order) ending {
 	e, err := performing(o)
 	if err != nil {
@@ -118,14 +118,16 @@ func performing(o order) (e ending, err error) {
 		switch line := lines.Text(); {
 		case line == "started":
 			began = time.Now()
-			if o.After > 0 {
-				time.AfterFunc(o.After, func() { cmd.Process.Kill() })
+			if o.From == "" {
+				o.killAfter(cmd.Process)
 			}
 		case strings.HasPrefix(line, "error "):
 			e.Trouble = line[len("error "):]
 		default:
 			e.Steps = append(e.Steps, wake.Step(line))
 			switch {
+			case line == string(o.From):
+				o.killAfter(cmd.Process)
 			case line == string(wake.Noted) && o.Reader == leaves:
 				stderr.close()
 				stdout.close()
@@ -145,6 +147,13 @@ func performing(o order) (e ending, err error) {
 	ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	e.Killed = ok && ws.Signaled() && ws.Signal() == syscall.SIGKILL
 	return e, nil
+}
+
+// killAfter kills a child in a while, if that is ordered.
+func (o order) killAfter(child *os.Process) {
+	if o.After > 0 {
+		time.AfterFunc(o.After, func() { child.Kill() })
+	}
 }
 
 // output is a pipe that a child prints into.
