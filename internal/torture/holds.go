@@ -52,7 +52,7 @@ var holding = []wake.Step{
 var harnesses = []string{"pi", "opencode"}
 
 const (
-	eachHold    = 13 // kills at each step, for each harness
+	eachHold    = 18 // kills at each step, for each harness
 	randomHolds = 30 // kills of awaits at a random moment, for each harness; so many of clients too
 	holdHomes   = 2  // projects
 	holders     = 2  // clients of each harness in a project
@@ -77,7 +77,7 @@ type holdTally struct {
 	mu              sync.Mutex
 	at              map[string]map[wake.Step]int // by harness
 	awaits, clients map[string]int               // killed at a random moment
-	inHand          int                          // of those, with a delivery on its way
+	inHand          int                          // of all kills: between a claim and its end
 	lives, told     map[string]int               // clients' lives; texts that were shown
 	usual           time.Duration
 }
@@ -130,7 +130,7 @@ func (h *holdTally) print(o outcome) {
 	all += line("any moment: the client", func(harness string) int { return h.clients[harness] })
 	line("lives of clients", func(harness string) int { return h.lives[harness] })
 	line("texts shown", func(harness string) int { return h.told[harness] })
-	fmt.Printf("  %d kills, of those at random moments %d with a delivery in hand\n", all, h.inHand)
+	fmt.Printf("  %d kills, %d of them between a claim and the end of its delivery\n", all, h.inHand)
 	fmt.Printf("  %s; %d again by the rule\n", o, o.excused)
 	fmt.Println("  the rule: where no session can be read (OpenCode), what was shown comes again if the ack was not noted before the kill")
 }
@@ -379,20 +379,21 @@ func (h *holdTally) note(harness string, o order, e ending, told int) {
 	defer h.mu.Unlock()
 	h.lives[harness]++
 	h.told[harness] += told
-	killed := false
+	killed := true
 	switch {
 	case o.Die != "" && e.came(o.Die):
 		h.at[harness][o.Die]++
 	case o.AwaitAfter > 0 && e.came(awaitKilled):
 		h.awaits[harness]++
-		killed = true
 	case o.After > 0 && e.Killed:
 		h.clients[harness]++
-		killed = true
-	case o.Die == "" && e.came(wake.Accepted):
-		h.usual = (7*h.usual + e.Took) / 8
+	default:
+		killed = false
+		if e.came(wake.Accepted) {
+			h.usual = (7*h.usual + e.Took) / 8
+		}
 	}
-	if killed && e.came(wake.Made) && !e.came(wake.Settling) {
+	if killed && e.came(wake.Claimed) && (o.Die != "" || !e.came(wake.Settling)) {
 		h.inHand++
 	}
 	if h.verbose {
