@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"vx/internal/commander"
+	"vx/internal/daemon"
 	"vx/internal/state"
 	"vx/internal/task"
 )
@@ -116,6 +117,12 @@ func (r *commanderRegister) Run(ctx context.Context, std stdio) error {
 	}
 	if err := commander.Register(project, e); err != nil {
 		return err
+	}
+	// Nobody else may be there who starts one, and without it nothing comes where no await asks.
+	if c, err := project.Config(); e.Listens() || err == nil && c.Nudge {
+		if err := daemon.Ensure(project.State()); err != nil {
+			fmt.Fprintf(std.errw(), "vx: %s\n", printable(err.Error()))
+		}
 	}
 	return r.say(std, registration{Registered: true, Project: project.Root, Commander: &e},
 		"registered %s as a commander of %s", named(e), printable(project.Root))

@@ -112,7 +112,7 @@ func (sentinelRun) Run(ctx context.Context, std stdio, dir *state.Dir) (err erro
 	}
 	log := slog.New(slog.NewTextHandler(out, nil)).With("pid", held.Info().PID)
 	log.Info("sentinel starts", "version", version, "path", held.Info().Build.Path)
-	return sentinel.Run(ctx, sentinel.Config{Dir: dir, Log: log, Over: held.Over})
+	return sentinel.Run(ctx, sentinel.Config{Dir: dir, Log: log, News: news, Over: held.Over})
 }
 
 type sentinelStop struct{}

@@ -183,7 +183,7 @@ const (
 // and none of its secrets.
 func passed(name string) bool {
 	switch name {
-	case "HOME", "PATH", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "LANG", "TMPDIR", "USER", "LOGNAME", "SHELL", "TZ":
+	case "HOME", "PATH", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "LANG", "TMPDIR", "USER", "LOGNAME", "SHELL", "TZ":
 		return true
 	}
 	return strings.HasPrefix(name, "LC_")

@@ -18,7 +18,7 @@ func TestAStartedSentinelHasNothingOfItsStarter(t *testing.T) {
 		t.Skip("what another process was given is not told here")
 	}
 	w := newWorld(t)
-	for _, e := range []string{"HERDR_PANE_ID=p1", "ANTHROPIC_API_KEY=secret", "CLAUDECODE=1", "CLAUDE_CONFIG_DIR=/c", "LC_TIME=C", "TZ=UTC"} {
+	for _, e := range []string{"HERDR_PANE_ID=p1", "ANTHROPIC_API_KEY=secret", "CLAUDECODE=1", "CLAUDE_CONFIG_DIR=/c", "XDG_STATE_HOME=/s", "LC_TIME=C", "TZ=UTC"} {
 		name, value, _ := strings.Cut(e, "=")
 		t.Setenv(name, value)
 	}
@@ -41,7 +41,7 @@ func TestAStartedSentinelHasNothingOfItsStarter(t *testing.T) {
 			t.Errorf("it is told %s", name)
 		}
 	}
-	for _, want := range []string{"HOME=" + w.home, "VEXILLUM_HOME=" + w.dir.Path(), "CLAUDE_CONFIG_DIR=/c", "LC_TIME=C", "TZ=UTC"} {
+	for _, want := range []string{"HOME=" + w.home, "VEXILLUM_HOME=" + w.dir.Path(), "CLAUDE_CONFIG_DIR=/c", "XDG_STATE_HOME=/s", "LC_TIME=C", "TZ=UTC"} {
 		if !strings.Contains("\x00"+string(env), "\x00"+want+"\x00") {
 			t.Errorf("it is not told %s", want)
 		}

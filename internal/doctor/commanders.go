@@ -53,7 +53,7 @@ func (p *Patient) unawaited(n int, since string) []Result {
 	case n == 0:
 		return info("no await%s, and nothing waits", since)
 	}
-	message := fmt.Sprintf("no await%s, %s", since, commander.Outlook(n, commanders))
+	message := fmt.Sprintf("no await%s, %s", since, commander.Outlook(n, commanders, c.Nudge))
 	switch {
 	case len(commanders) > 0:
 		return info("%s", message)

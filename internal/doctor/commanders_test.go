@@ -64,8 +64,16 @@ func TestAProjectWhoseCommanderLivesIsWellWithoutAnAwait(t *testing.T) {
 	w.put(q, "a")
 	w.put(q, "b")
 	w.says("await", "info no await, 2 wakes wait; delivered at the end of the next turn")
-	w.registered(q, commander.Entry{Harness: "opencode", Server: &commander.Server{URL: "http://127.0.0.1:4096"}})
+	w.says("sentinel", "ok not running, nothing to watch")
+	w.registered(q, commander.Entry{Harness: "claude", Pane: "w1:p2", Socket: "/s", Terminal: "term_1"})
+	w.must(q.Project.Update(func(c *state.Config) { c.Nudge = true }))
+	w.says("await", "info no await, 2 wakes wait; the sentinel types into pane w1:p2 once claude is idle there")
+	w.says("sentinel", "warn not running, so nobody sends what no await asks for: vx sentinel, or *")
+	w.must(q.Project.Update(func(c *state.Config) { c.Nudge = false }))
+	w.says("sentinel", "ok not running, nothing to watch")
+	w.registered(q, commander.Entry{Harness: "opencode", Session: "ses_1", Server: &commander.Server{URL: "http://127.0.0.1:4096"}})
 	w.says("await", "info no await, 2 wakes wait; the sentinel delivers to opencode")
+	w.says("sentinel", "warn not running, so nobody sends what no await asks for: vx sentinel, or *")
 
 	r := awaiter.Record{Process: proc.Self(), Project: w.root, Harness: "opencode", Client: proc.Self(), Since: time.Now()}
 	a, err := awaiter.Register(q.Project.State(), q.Project, r)

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"vx/internal/awaiter"
+	"vx/internal/commander"
 	"vx/internal/daemon"
 	"vx/internal/state"
 	"vx/internal/task"
+	"vx/internal/wake"
 )
 
 // sentinel looks at the one process that watches for all projects. Whatever is wrong with it, it is enough to end it: who
@@ -61,7 +64,25 @@ func sentinelGone(p *Patient) []Result {
 	if n := p.running(); n > 0 {
 		return warning("vx sentinel, or the next dispatch starts one", "not running, so nobody watches %s", several(n, "running task"))
 	}
+	if p.unsent() {
+		return warning("vx sentinel, or the next await starts one", "not running, so nobody sends what no await asks for")
+	}
 	return ok("not running, nothing to watch")
+}
+
+// unsent reports whether something waits here that only a sentinel brings to its commander.
+func (p *Patient) unsent() bool {
+	if p.Project == nil {
+		return false
+	}
+	n, err := wake.Open(p.Project).Count()
+	awaits, _, _ := awaiter.Look(p.State, p.Project)
+	if n == 0 || err != nil || len(awaits) > 0 {
+		return false
+	}
+	c, _ := p.Project.Config() // what cannot be read has a check of its own, and so have commanders
+	commanders, _ := commander.Look(p.State, p.Project)
+	return slices.ContainsFunc(commanders, func(e commander.Entry) bool { return e.Listens() || c.Nudge && e.Typable() })
 }
 
 // running is how many tasks of all projects run.

@@ -1,6 +1,7 @@
 // Package sentinel is the work of the one process a machine that watches for all projects: every five seconds it looks
 // after everything that nobody else may be there to look after. It asks each herdr once for all of its agents, looks
-// closer where one of them may have finished, has internal/soldier judge, and saves what that says with its wake.
+// closer where one of them may have finished, has internal/soldier judge, and saves what that says with its wake. And it has
+// internal/route bring the wakes that no await asks for.
 //
 // It decides nothing that it could not decide again: what it knows it reads from the state directory, so a crash at any
 // moment leaves nothing but the work of one sweep undone. That only one runs is not its concern, but internal/daemon's.
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"vx/internal/proc"
+	"vx/internal/route"
 	"vx/internal/state"
 	"vx/internal/wake"
 )
@@ -28,6 +30,8 @@ const (
 type Config struct {
 	Dir *state.Dir
 	Log *slog.Logger
+	// News is what a queue asks of its wakes before they are sent; see wake.Queue. Nil: everything is news.
+	News func(*state.Dir, *state.Project) func(*wake.Wake) (string, error)
 	// Over is asked after each sweep. It says why the sentinel is to end, "" if it is not.
 	Over func() string
 
@@ -56,6 +60,7 @@ type sentinel struct {
 	house    *House // of the housekeeping, which may wait for locks
 	keeping  atomic.Bool
 	projects *House // the same projects for the sweeps, which wait for nothing
+	router   *route.Router
 
 	sockets map[string]*socket
 	clients *clients
@@ -75,6 +80,8 @@ func newSentinel(c Config, speed float64) *sentinel {
 		sockets: map[string]*socket{}, stores: map[string]*project{},
 	}
 	s.clients = newClients(s.call)
+	s.router = route.New(route.Config{Dir: c.Dir, Log: c.Log, News: c.News, Awake: s.time.awake, Before: c.Before})
+	s.house.meet = s.router.Remember
 	return s
 }
 
@@ -82,6 +89,7 @@ func (s *sentinel) run(ctx context.Context) error {
 	work, stop := context.WithCancel(ctx)
 	defer s.clients.close()
 	defer s.work.Wait()
+	defer s.router.Wait()
 	defer stop()
 	next := time.NewTicker(s.time.real(interval))
 	defer next.Stop()
@@ -140,12 +148,14 @@ func (s *sentinel) call() {
 	}
 }
 
-// sweep has every socket looked at, and every session that no herdr shows. A socket that still answers the last sweep is
+// sweep has every socket looked at, and every session that no herdr shows, and brings wakes where no await asks for them. A socket that still answers the last sweep is
 // passed over.
 func (s *sentinel) sweep(ctx context.Context) {
 	s.round++
 	s.recorded.Store(s.clients.some())
-	groups := s.gather(ctx)
+	all := s.projects.Projects()
+	s.router.Look(ctx, all)
+	groups := s.gather(ctx, all)
 	for path, group := range groups {
 		if path == "" {
 			s.sessions(ctx, group)

@@ -26,6 +26,8 @@ type House struct {
 	awaits   watched[awaiter.Entry]
 	sent     map[string]*traces // by the project's directory
 	said     map[string]string  // the last complaint about each thing
+
+	meet func(context.Context, []awaiter.Entry) // is told who waits, after each look; nil: nobody is
 }
 
 // traces tell whether something was left behind in a project.
@@ -41,7 +43,10 @@ func NewHouse(dir *state.Dir, log *slog.Logger) *House {
 
 // Keep does what there is to do now. What it cannot do it logs, once, and tries again the next time.
 func (h *House) Keep(ctx context.Context) {
-	h.stopOrphans()
+	awaits := h.stopOrphans()
+	if h.meet != nil {
+		h.meet(ctx, awaits)
+	}
 	sent := map[string]*traces{}
 	for _, p := range h.Projects() {
 		t := h.sent[p.Dir]
@@ -71,8 +76,8 @@ func (h *House) Projects() []*state.Project {
 }
 
 // stopOrphans ends awaits whose client is proven to be gone: they serve nobody and answer the bell. They end by themselves
-// as a rule.
-func (h *House) stopOrphans() {
+// as a rule. It returns all that there are.
+func (h *House) stopOrphans() []awaiter.Entry {
 	all, err := h.awaits.look(h.dir.Awaiters(), func() ([]awaiter.Entry, error) { return awaiter.List(h.dir, nil) })
 	h.complain("awaiters", err)
 	for _, e := range all {
@@ -85,6 +90,7 @@ func (h *House) stopOrphans() {
 		}
 		h.complain(fmt.Sprint("orphan ", e.Process.PID), err)
 	}
+	return all
 }
 
 // complain logs an error once, not at every sweep. A nil error ends the complaint.

@@ -66,10 +66,10 @@ type moved struct{ from, to string }
 
 // gather brings the watches up to the tasks as they are, and groups them by their herdr's socket; "" for those without.
 // Where no project's tasks have changed the groups are what they were.
-func (s *sentinel) gather(ctx context.Context) map[string][]*watch {
+func (s *sentinel) gather(ctx context.Context, all []*state.Project) map[string][]*watch {
 	again := time.Since(s.recovered) >= lookAgain
 	changed := false
-	for _, p := range s.projects.Projects() {
+	for _, p := range all {
 		known := s.stores[p.Dir]
 		if known == nil {
 			known = &project{Project: p, tasks: task.Open(p)}

@@ -59,6 +59,7 @@ type world struct {
 	stop   context.CancelFunc
 	ended  chan struct{}
 	sweeps atomic.Int64
+	news   func(*wake.Wake) (string, error)
 }
 
 // logged keeps what the sentinel logs, for tests that fail.
@@ -216,7 +217,10 @@ func (w *world) start() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	w.stop, w.ended = cancel, make(chan struct{})
-	s := newSentinel(Config{Dir: w.dir, Log: slog.New(slog.NewTextHandler(w.log, nil)), Over: func() string { w.sweeps.Add(1); return "" }}, speed)
+	s := newSentinel(Config{
+		Dir: w.dir, Log: slog.New(slog.NewTextHandler(w.log, nil)), Over: func() string { w.sweeps.Add(1); return "" },
+		News: func(*state.Dir, *state.Project) func(*wake.Wake) (string, error) { return w.news },
+	}, speed)
 	go func() {
 		defer close(w.ended)
 		if err := s.run(ctx); err != nil {

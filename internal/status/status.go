@@ -31,6 +31,7 @@ type Report struct {
 	// Commanders are who is to be woken, those with an await and those without.
 	Commanders []commander.Entry `json:"commanders"`
 	MutedUntil time.Time         `json:"muted_until,omitzero"` // zero: not muted
+	Nudge      bool              `json:"nudge,omitempty"`      // what nobody waits for may be typed into a commander's pane
 	Slowed     []Slowed          `json:"slowed"`
 
 	Tasks []Task `json:"tasks"`          // those that are not over
@@ -90,6 +91,7 @@ func Of(ctx context.Context, p *state.Project, all bool) Report {
 	r.awaits(p)
 	c, err := p.Config()
 	r.trouble(err)
+	r.Nudge = c.Nudge
 	if c.Muted(time.Now()) {
 		r.MutedUntil = c.MutedUntil
 	}
@@ -174,7 +176,7 @@ func (r Report) NoAwait(now time.Time) string {
 		s += " since " + moment(r.NoAwaitSince, now)
 	}
 	if r.Waiting > 0 {
-		s += ", " + commander.Outlook(r.Waiting, r.Commanders)
+		s += ", " + commander.Outlook(r.Waiting, r.Commanders, r.Nudge)
 	}
 	return s
 }

@@ -130,7 +130,10 @@ func TestAReportTellsWhoWaitsOrSinceWhenNobodyDoes(t *testing.T) {
 func TestAReportTellsWhoIsToBeWokenAndWhetherItWaits(t *testing.T) {
 	p := project(t)
 	since := time.Date(2026, 3, 4, 14, 2, 0, 0, time.UTC)
-	e := commander.Entry{Harness: "opencode", Process: proc.Self(), Pane: "w1:p2", Since: since, Server: &commander.Server{URL: "http://127.0.0.1:4096"}}
+	e := commander.Entry{
+		Harness: "opencode", Session: "ses_1", Process: proc.Self(), Pane: "w1:p2", Since: since,
+		Server: &commander.Server{URL: "http://127.0.0.1:4096"},
+	}
 	if err := commander.Register(p, e); err != nil {
 		t.Fatal(err)
 	}

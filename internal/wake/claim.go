@@ -27,6 +27,7 @@ type Recipient struct {
 	Session    string  `json:"session,omitempty"`
 	Pane       string  `json:"pane,omitempty"`
 	Transcript string  `json:"transcript,omitempty"`
+	Typed      bool    `json:"typed,omitempty"` // into the pane, where the text may stand and wait for its Enter
 }
 
 // note is to.json: durable before the first byte is printed, so that whoever finds the delivery later can judge it.

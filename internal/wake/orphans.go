@@ -1,6 +1,7 @@
 package wake
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -48,3 +49,11 @@ func (q *Queue) orphan(token, harness string) (*Delivery, error) {
 
 // To is whom the delivery goes to.
 func (d *Delivery) To() Recipient { return d.to }
+
+// PutBack ends a delivery that did not reach the model, as far as whoever asked its client can say: its wakes go back, once.
+func (d *Delivery) PutBack(ctx context.Context, why string) error {
+	if err := d.undelivered(ctx, why); err != nil {
+		return fmt.Errorf("put back: %w", err)
+	}
+	return d.Close()
+}

@@ -1,0 +1,321 @@
+// Package route brings wakes to commanders that no await serves: over HTTP to an OpenCode that listens, and, where nothing
+// else helps and its user allows it, by typing into the herdr pane of one that is idle. It is the sentinel's; what wakes
+// are about, it does not know.
+//
+// A wake goes one way at a time. It is claimed like by an await, once the commander was seen to be there, and noted as sent
+// before it goes. What was refused goes back; what may have arrived does not, unless the session itself shows that it has
+// not. So a crash puts nothing back that was on its way already: what became of it the session is asked by the next
+// sentinel, and where nothing can tell, the queue keeps it aside and names it.
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"vx/internal/awaiter"
+	"vx/internal/commander"
+	"vx/internal/pace"
+	"vx/internal/proc"
+	"vx/internal/state"
+	"vx/internal/wake"
+)
+
+const (
+	// patience is how long a wake waits for a better way before it is typed into a pane, and how long an OpenCode may hold
+	// one unacknowledged until it counts as not there. The machine's sleep does not count.
+	patience = 30 * time.Second
+	// Between two attempts that fail: doubled from the first to the last.
+	firstPause = 5 * time.Second
+	lastPause  = 30 * time.Second
+)
+
+// Config is what a Router works with.
+type Config struct {
+	Dir *state.Dir
+	Log *slog.Logger
+	// News is what a queue asks of its wakes; see wake.Queue. Nil: everything is news.
+	News func(*state.Dir, *state.Project) func(*wake.Wake) (string, error)
+	// Awake is the time that the machine was awake; in tests it goes faster. Nil: proc.Awake.
+	Awake func() time.Duration
+	// Before is called at the steps of a delivery, in tests that kill it.
+	Before func(wake.Step) error
+}
+
+// Router looks after the wakes of all projects. It remembers what it saw, so that a look at a project in which nothing
+// waits costs two stats.
+type Router struct {
+	Config
+	work     sync.WaitGroup
+	projects map[string]*project // by their directories
+	round    int
+
+	awaits []awaiter.Entry  // at the last call of Remember, which alone knows these
+	met    map[proc.ID]bool // by the await's process
+}
+
+// project is what is known of one.
+type project struct {
+	*state.Project
+	queue *wake.Queue
+	busy  atomic.Bool // somebody sees to it, who alone knows the rest
+	scan  wake.Scanner
+	waits bool // something, at the last look
+	round int
+
+	since   time.Duration // since when something waits and nobody has an await; 0: that is not so
+	failing time.Duration // since when OpenCode cannot be told; 0: it can, or was not tried
+	next    time.Duration // no attempt before
+	tries   int           // that failed, one after the other
+	doubts  []*doubt
+	said    map[string]string // the last complaint about each thing
+}
+
+// New is a router that has not looked at anything yet.
+func New(c Config) *Router {
+	if c.Awake == nil {
+		c.Awake = proc.Awake
+	}
+	return &Router{Config: c, projects: map[string]*project{}}
+}
+
+// Look sees to every project in which something waits. What takes time goes on beside the caller; Wait waits for it.
+func (r *Router) Look(ctx context.Context, projects []*state.Project) {
+	r.round++
+	for _, at := range projects {
+		p := r.projects[at.Dir]
+		if p == nil {
+			p = r.begin(at)
+			r.projects[at.Dir] = p
+		}
+		p.round = r.round
+		if !p.busy.CompareAndSwap(false, true) {
+			continue
+		}
+		if !p.look() {
+			p.busy.Store(false)
+			continue
+		}
+		r.work.Go(func() {
+			defer p.busy.Store(false)
+			r.see(ctx, p)
+		})
+	}
+	for dir, p := range r.projects {
+		if p.round != r.round {
+			delete(r.projects, dir)
+		}
+	}
+}
+
+// Wait waits until no delivery is under way.
+func (r *Router) Wait() { r.work.Wait() }
+
+// begin takes over what another sentinel left when it died.
+func (r *Router) begin(at *state.Project) *project {
+	p := &project{Project: at, queue: wake.Open(at), said: map[string]string{}}
+	p.queue.Before = r.Before
+	if r.News != nil {
+		p.queue.News = r.News(r.Dir, at)
+	}
+	orphans, err := p.queue.Orphans("opencode")
+	for _, d := range orphans {
+		p.doubts = append(p.doubts, &doubt{delivery: d, since: r.Awake()})
+	}
+	r.complain(p, "orphans", err)
+	return p
+}
+
+// look reports whether there is anything to see to.
+func (p *project) look() bool {
+	if p.scan.Look(p.queue) {
+		n, err := p.queue.Count()
+		if p.waits = n > 0; err != nil {
+			p.scan = wake.Scanner{}
+		}
+	}
+	if !p.waits {
+		p.since, p.next = 0, 0
+		if len(p.doubts) == 0 {
+			p.calm()
+		}
+	}
+	return p.waits || len(p.doubts) > 0
+}
+
+// calm forgets what stood in the way.
+func (p *project) calm() { p.since, p.failing, p.next, p.tries = 0, 0, 0, 0 }
+
+// see tries the ways in their order. A commander that waits is served by its await.
+func (r *Router) see(ctx context.Context, p *project) {
+	live, err := commander.Live(r.Dir, p.Project)
+	awaited, badAwaits := r.awaited(p.Project)
+	choices, badChoices := p.Config()
+	r.complain(p, "who is there", errors.Join(err, badAwaits, badChoices))
+	r.clear(ctx, p, live)
+	switch {
+	case badChoices != nil, !p.waits:
+		return
+	case awaited, choices.Muted(time.Now()):
+		p.calm()
+		return
+	}
+	now := r.Awake()
+	if p.since == 0 {
+		p.since = now
+	}
+	if now < p.next {
+		return
+	}
+	told, failed := r.serve(ctx, p, live, choices.Nudge)
+	switch {
+	case told:
+		p.calm()
+	case failed:
+		p.next = r.Awake() + min(firstPause<<min(p.tries, 10), lastPause)
+		p.tries++
+	}
+	r.clear(ctx, p, live)
+}
+
+// serve delivers what waits to the first commander that takes it, the latest first. One that cannot take it now is no
+// failure.
+func (r *Router) serve(ctx context.Context, p *project, live []commander.Entry, nudges bool) (told, failed bool) {
+	live = slices.DeleteFunc(slices.Clone(live), func(e commander.Entry) bool {
+		return r.braked(p, e) || e.Process.Status() == proc.Stopped
+	})
+	slices.Reverse(live)
+	for _, e := range live {
+		if !e.Listens() {
+			continue
+		}
+		err := errDoubt
+		if !p.doubtful(e, r.Awake()) {
+			err = r.overHTTP(ctx, p, e)
+		}
+		if r.judge(p, e, err) {
+			return true, false
+		}
+		failed = true
+		if p.failing == 0 {
+			p.failing = r.Awake()
+		}
+	}
+	for _, e := range live {
+		due := nudges && r.Awake()-p.since >= patience
+		if e.Listens() {
+			// Its user has not to be asked: it is what the session itself would have shown.
+			due = r.Awake()-p.failing >= patience
+		}
+		if !due || !e.Typable() {
+			continue
+		}
+		err := r.nudge(ctx, p, e)
+		if r.judge(p, e, err) {
+			return true, false
+		}
+		failed = failed || !errors.Is(err, errLater)
+	}
+	return false, failed
+}
+
+var (
+	// errLater says that a commander is not to be told now, and that nothing is wrong.
+	errLater = errors.New("not now")
+	// errNone says that there was nothing to tell: others were faster.
+	errNone = errors.New("nothing waits")
+	// errDoubt says that it is not known yet what became of the last that a commander was sent.
+	errDoubt = errors.New("what was sent before may not have arrived")
+)
+
+// judge takes down what came of a way, and reports whether nothing is left to be done.
+func (r *Router) judge(p *project, e commander.Entry, err error) bool {
+	switch {
+	case errors.Is(err, errNone):
+		return true
+	case err == nil:
+		r.count(p, e)
+		return true
+	case !errors.Is(err, errLater) && !errors.Is(err, errDoubt):
+		r.complain(p, fmt.Sprintf("%s of process %d", e.Harness, e.Process.PID), err)
+	}
+	return false
+}
+
+// braked reports whether a commander is not to be woken yet, because its turns wake each other.
+func (r *Router) braked(p *project, e commander.Entry) bool {
+	c, err := pace.Read(p.Project, e.Process)
+	r.complain(p, "pace", err)
+	return c.Rest(proc.SinceBoot()) > 0
+}
+
+// count notes a delivery for the brake.
+func (r *Router) count(p *project, e commander.Entry) {
+	c, err := pace.Read(p.Project, e.Process)
+	if err == nil {
+		c.Note(proc.SinceBoot())
+		err = c.Write(p.Project)
+	}
+	r.complain(p, "pace", err)
+}
+
+// claim takes what waits, noted to be on its way to a commander.
+func (r *Router) claim(ctx context.Context, p *project, to wake.Recipient) (*wake.Delivery, error) {
+	d, err := p.queue.Claim(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if d == nil {
+		return nil, errNone
+	}
+	if err := d.Note(to); err != nil {
+		return nil, errors.Join(err, release(ctx, d, "it could not be noted whom they go to"))
+	}
+	if err := d.Sending(); err != nil {
+		return nil, errors.Join(err, release(ctx, d, "they could not be noted as sent"))
+	}
+	return d, nil
+}
+
+// release puts back what provably did not arrive. What cannot be put back is left to the queue's own rules.
+func release(ctx context.Context, d *wake.Delivery, why string) error {
+	err := d.Release(context.WithoutCancel(ctx), why)
+	return errors.Join(err, leave(d))
+}
+
+// leave gives a delivery up, if it is not over: from now on it is judged by the queue's own rules.
+func leave(d *wake.Delivery) error {
+	if err := d.Close(); !errors.Is(err, fs.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// awaited reports whether somebody waits. An OpenCode that holds a wake and does not acknowledge it is not there.
+func (r *Router) awaited(p *state.Project) (bool, error) {
+	live, err := awaiter.List(r.Dir, p)
+	for _, e := range live {
+		since, holds := e.Holding()
+		if !holds || e.Harness != "opencode" || time.Since(since) < patience {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// complain logs an error once, not at every sweep. That the sentinel ends is none.
+func (r *Router) complain(p *project, about string, err error) {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	if text := err.Error(); text != p.said[about] {
+		p.said[about] = text
+		r.Log.Warn("wakes that nobody asks for", "project", p.Root, "about", about, "err", text)
+	}
+}
