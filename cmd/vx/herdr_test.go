@@ -42,9 +42,11 @@ func fakeHerdr() {
 	obeyed := map[*herdrtest.Pane]int{}
 	for ctx.Err() == nil {
 		for _, pane := range srv.Panes() {
-			for _, state := range pane.Typed()[obeyed[pane]:] {
+			// A prompt is answered before its Enter: the end of the work is not obeyed until there is some.
+			at := []string{herdrtest.Working, herdrtest.Blocked}
+			if typed := pane.Typed()[obeyed[pane]:]; len(typed) > 0 && (typed[0] != herdrtest.Idle || slices.Contains(at, pane.Status())) {
 				obeyed[pane]++
-				pane.Set(state)
+				pane.Set(typed[0])
 			}
 		}
 		time.Sleep(5 * time.Millisecond)
