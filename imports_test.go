@@ -168,6 +168,22 @@ func TestTheHookIsLight(t *testing.T) {
 	})
 }
 
+// All of vx is one program, and so what it links is paid for by each hook that ends at once (0.6 ms for net/http) and by each
+// await that waits (150 KB).
+func TestTheProgramLinksNoNetworkOfGos(t *testing.T) {
+	forEachSystem(t, func(t *testing.T, all []listed) {
+		i := slices.IndexFunc(all, func(p listed) bool { return p.ImportPath == "vx/cmd/vx" })
+		if i < 0 {
+			t.Fatal("vx/cmd/vx is not in the module")
+		}
+		for _, path := range []string{"net", "net/http", "crypto/tls"} {
+			if slices.Contains(all[i].Deps, path) {
+				t.Errorf("vx/cmd/vx depends on %s", path)
+			}
+		}
+	})
+}
+
 // What stands in for a program, and what only tests need to judge it, is not in vx.
 func TestTheProgramLinksNoFake(t *testing.T) {
 	forEachSystem(t, func(t *testing.T, all []listed) {

@@ -7,18 +7,15 @@
 package opencode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -39,80 +36,72 @@ const Timeout = 10 * time.Second
 // DefaultUser is whom OpenCode's password belongs to unless it is told otherwise.
 const DefaultUser = "opencode"
 
-// A Server is where an OpenCode answers.
+// A Server is where an OpenCode answers, on this machine.
 type Server struct {
 	URL      string
 	Version  string // as it says itself: "1.18.33"
 	User     string // DefaultUser if it is empty
 	Password string // none if it is empty
-	Remote   bool   // it may be on another machine; else only loopback is spoken to
 }
 
 // A Client speaks to one server.
 type Client struct {
-	base  *url.URL
-	user  *url.Userinfo // nil without a password
-	http  *http.Client
-	api   routes
-	limit time.Duration
+	addrs          []netip.AddrPort
+	host           string // as the URL has it
+	user, password string
+	api            routes
+	limit          time.Duration
 }
 
 // New is a client for the server; nothing is asked of it yet. Every error is an ErrNotSent.
 func New(s Server) (*Client, error) {
 	base, err := url.Parse(s.URL)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("opencode: %w: address is not a URL", ErrNotSent) // the URL itself may hold a password
-	case base.Scheme != "http" && base.Scheme != "https", base.Host == "", base.User != nil:
-		return nil, fmt.Errorf("opencode: %w: address %q is no plain http URL", ErrNotSent, base.Redacted())
-	case !s.Remote && !loopback(base.Hostname()):
-		return nil, fmt.Errorf("opencode: %w: %s is on another machine", ErrNotSent, base.Host)
 	}
-	api, err := routesOf(s.Version)
+	if base.Scheme != "http" || base.Host == "" || base.User != nil {
+		return nil, fmt.Errorf("opencode: %w: address %q is no plain http URL", ErrNotSent, base.Redacted())
+	}
+	c := &Client{host: base.Host, user: cmp.Or(s.User, DefaultUser), password: s.Password, limit: Timeout}
+	if c.addrs, err = loopback(base.Hostname(), cmp.Or(base.Port(), "80")); err == nil {
+		c.api, err = routesOf(s.Version)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opencode: %w: %w", ErrNotSent, err)
-	}
-	c := &Client{base: &url.URL{Scheme: base.Scheme, Host: base.Host}, api: api, limit: Timeout}
-	if s.Password != "" {
-		user := s.User
-		if user == "" {
-			user = DefaultUser
-		}
-		c.user = url.UserPassword(user, s.Password)
-	}
-	dialer := &net.Dialer{Timeout: 3 * time.Second}
-	if !s.Remote {
-		dialer.Control = onlyLoopback // "localhost" is what the machine's resolver makes of it
-	}
-	c.http = &http.Client{
-		// A connection that is kept may be closed by the other side just when it is used again.
-		Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
-		// The password is for this server, and an OpenCode sends nobody elsewhere.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c, nil
 }
 
-func loopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
-}
-
-func onlyLoopback(_, address string, _ syscall.RawConn) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil || !at.Addr().Unmap().IsLoopback() {
-		return fmt.Errorf("%s is on another machine", address)
+// loopback is where a host of this machine may listen. No other is spoken to, and nobody is asked what a name means: the
+// password is for an OpenCode that this user has started.
+func loopback(host, port string) ([]netip.AddrPort, error) {
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no port", port)
 	}
-	return nil
+	if host == "localhost" {
+		return []netip.AddrPort{
+			netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(n)), netip.AddrPortFrom(netip.IPv6Loopback(), uint16(n)),
+		}, nil
+	}
+	addr, err := netip.ParseAddr(host)
+	if addr = addr.Unmap(); err != nil || !addr.IsLoopback() || addr.Zone() != "" {
+		return nil, fmt.Errorf("%s is on another machine", host)
+	}
+	return []netip.AddrPort{netip.AddrPortFrom(addr, uint16(n))}, nil
 }
 
-// sessionID is what both versions call a session; anything else would make another route of the path.
-var sessionID = regexp.MustCompile(`^ses[A-Za-z0-9_-]{1,100}$`)
+// isSession reports whether this is what both versions call a session; anything else would make another route of the path.
+func isSession(id string) bool {
+	return strings.HasPrefix(id, "ses") && len(id) > 3 && len(id) <= 103 && !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	})
+}
 
 // Prompt gives the session a message of the user. Nil means that the server has accepted it: the session will have it, now or
 // after the turn that runs, unless the server ends first. Every error is an ErrNotSent or an ErrUnclear.
 func (c *Client) Prompt(ctx context.Context, session, text string) error {
-	if !sessionID.MatchString(session) {
+	if !isSession(session) {
 		return fmt.Errorf("opencode: %w: %q is no session's id", ErrNotSent, session)
 	}
 	status, answer, err := c.post(ctx, c.api.prompt(session), c.api.body(text))
@@ -130,14 +119,14 @@ func (c *Client) Prompt(ctx context.Context, session, text string) error {
 
 // refusal reports whether the status says that the server has done nothing. One of 500 or more says nothing of the kind.
 func refusal(status int) bool {
-	return status >= 300 && status < 500 && status != http.StatusRequestTimeout
+	return status >= 300 && status < 500 && status != statusRequestTimeout
 }
 
 func reason(status int) string {
 	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden:
+	case statusUnauthorized, statusForbidden:
 		return fmt.Sprintf("the password is missing or wrong (%d)", status)
-	case http.StatusNotFound:
+	case statusNotFound:
 		return "it has no such session (404)"
 	}
 	return fmt.Sprintf("refused (%d)", status)
@@ -158,7 +147,7 @@ func (c *Client) Busy(ctx context.Context, session string) (bool, error) {
 // Holds reports whether one of the user's latest messages in the session has the token in its text. A message that 2.x has
 // accepted and not yet begun may not be among them.
 func (c *Client) Holds(ctx context.Context, session, token string) (bool, error) {
-	if token == "" || !sessionID.MatchString(session) {
+	if token == "" || !isSession(session) {
 		return false, fmt.Errorf("opencode: messages of %q: nothing to look for", session)
 	}
 	data, err := c.get(ctx, c.api.messages(session), c.api.latest)
@@ -174,7 +163,7 @@ func (c *Client) Holds(ctx context.Context, session, token string) (bool, error)
 // Check finds out whether the server behind the URL is one that has the session, and has it in this directory. A connection
 // proves nothing: whoever came first has the port.
 func (c *Client) Check(ctx context.Context, session, directory string) error {
-	if !sessionID.MatchString(session) {
+	if !isSession(session) {
 		return fmt.Errorf("opencode: %q is no session's id", session)
 	}
 	data, err := c.get(ctx, c.api.session(session), nil)

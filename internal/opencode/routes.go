@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 )
 
@@ -45,7 +44,7 @@ var first = routes{
 	status: "/session/status",
 	latest: url.Values{"limit": {"50"}}, // the last of them, oldest first
 	accepted: func(status int, _ []byte) bool {
-		return status == http.StatusNoContent // and nothing else: it answers a wrong path with 200 and a web page
+		return status == statusNoContent // and nothing else: it answers a wrong path with 200 and a web page
 	},
 	prompt:   func(session string) string { return "/session/" + session + "/prompt_async" },
 	messages: func(session string) string { return "/session/" + session + "/message" },
@@ -95,7 +94,7 @@ var second = routes{
 	latest: url.Values{"limit": {"50"}, "order": {"desc"}},
 	accepted: func(status int, data []byte) bool {
 		var admitted struct{ Data struct{ ID string } }
-		return status == http.StatusOK && decode(data, &admitted) == nil && admitted.Data.ID != ""
+		return status == statusOK && decode(data, &admitted) == nil && admitted.Data.ID != ""
 	},
 	prompt:   func(session string) string { return "/api/session/" + session + "/prompt" },
 	messages: func(session string) string { return "/api/session/" + session + "/message" },
