@@ -30,9 +30,9 @@ func routesOf(version string) (routes, error) {
 	case err != nil:
 		return routes{}, err
 	case n == 1:
-		return first, nil
+		return first(), nil
 	case n == 2:
-		return second, nil
+		return second(), nil
 	}
 	return routes{}, fmt.Errorf("version %q is not one whose routes are known", version)
 }
@@ -40,110 +40,114 @@ func routesOf(version string) (routes, error) {
 type object map[string]any
 
 // first is 1.x, as 1.18.33 answers.
-var first = routes{
-	status: "/session/status",
-	latest: url.Values{"limit": {"50"}}, // the last of them, oldest first
-	accepted: func(status int, _ []byte) bool {
-		return status == statusNoContent // and nothing else: it answers a wrong path with 200 and a web page
-	},
-	prompt:   func(session string) string { return "/session/" + session + "/prompt_async" },
-	messages: func(session string) string { return "/session/" + session + "/message" },
-	session:  func(session string) string { return "/session/" + session },
-	body:     func(text string) any { return object{"parts": []object{{"type": "text", "text": text}}} },
-	busy: func(data []byte, id string) (bool, error) {
-		var sessions map[string]struct{ Type string }
-		if err := decode(data, &sessions); err != nil {
-			return false, err
-		}
-		s, there := sessions[id]
-		return there && s.Type != "idle", nil
-	},
-	said: func(data []byte) ([]string, error) {
-		var messages []struct {
-			Info  struct{ Role string }
-			Parts []struct{ Type, Text string }
-		}
-		if err := decode(data, &messages); err != nil {
-			return nil, err
-		}
-		var texts []string
-		for _, m := range messages {
-			for _, p := range m.Parts {
-				if m.Info.Role == "user" && p.Type == "text" {
-					texts = append(texts, p.Text)
+func first() routes {
+	return routes{
+		status: "/session/status",
+		latest: url.Values{"limit": {"50"}}, // the last of them, oldest first
+		accepted: func(status int, _ []byte) bool {
+			return status == statusNoContent // and nothing else: it answers a wrong path with 200 and a web page
+		},
+		prompt:   func(session string) string { return "/session/" + session + "/prompt_async" },
+		messages: func(session string) string { return "/session/" + session + "/message" },
+		session:  func(session string) string { return "/session/" + session },
+		body:     func(text string) any { return object{"parts": []object{{"type": "text", "text": text}}} },
+		busy: func(data []byte, id string) (bool, error) {
+			var sessions map[string]struct{ Type string }
+			if err := decode(data, &sessions); err != nil {
+				return false, err
+			}
+			s, there := sessions[id]
+			return there && s.Type != "idle", nil
+		},
+		said: func(data []byte) ([]string, error) {
+			var messages []struct {
+				Info  struct{ Role string }
+				Parts []struct{ Type, Text string }
+			}
+			if err := decode(data, &messages); err != nil {
+				return nil, err
+			}
+			var texts []string
+			for _, m := range messages {
+				for _, p := range m.Parts {
+					if m.Info.Role == "user" && p.Type == "text" {
+						texts = append(texts, p.Text)
+					}
 				}
 			}
-		}
-		return texts, nil
-	},
-	directory: func(data []byte, id string) (string, error) {
-		var s struct{ ID, Directory string }
-		if err := decode(data, &s); err != nil {
-			return "", err
-		}
-		if s.ID != id {
-			return "", errForm
-		}
-		return s.Directory, nil
-	},
+			return texts, nil
+		},
+		directory: func(data []byte, id string) (string, error) {
+			var s struct{ ID, Directory string }
+			if err := decode(data, &s); err != nil {
+				return "", err
+			}
+			if s.ID != id {
+				return "", errForm
+			}
+			return s.Directory, nil
+		},
+	}
 }
 
 // second is 2.x, as its sources have it; nobody has seen it answer.
-var second = routes{
-	status: "/api/session/active",
-	latest: url.Values{"limit": {"50"}, "order": {"desc"}},
-	accepted: func(status int, data []byte) bool {
-		var admitted struct{ Data struct{ ID string } }
-		return status == statusOK && decode(data, &admitted) == nil && admitted.Data.ID != ""
-	},
-	prompt:   func(session string) string { return "/api/session/" + session + "/prompt" },
-	messages: func(session string) string { return "/api/session/" + session + "/message" },
-	session:  func(session string) string { return "/api/session/" + session },
-	body:     func(text string) any { return object{"text": text, "delivery": "queue"} },
-	busy: func(data []byte, id string) (bool, error) {
-		var active struct {
-			Data map[string]struct{ Type string }
-		}
-		if err := decode(data, &active); err != nil {
-			return false, err
-		}
-		if active.Data == nil {
-			return false, errForm
-		}
-		_, there := active.Data[id]
-		return there, nil
-	},
-	said: func(data []byte) ([]string, error) {
-		var page struct{ Data []struct{ Type, Text string } }
-		if err := decode(data, &page); err != nil {
-			return nil, err
-		}
-		if page.Data == nil {
-			return nil, errForm
-		}
-		var texts []string
-		for _, m := range page.Data {
-			if m.Type == "user" {
-				texts = append(texts, m.Text)
+func second() routes {
+	return routes{
+		status: "/api/session/active",
+		latest: url.Values{"limit": {"50"}, "order": {"desc"}},
+		accepted: func(status int, data []byte) bool {
+			var admitted struct{ Data struct{ ID string } }
+			return status == statusOK && decode(data, &admitted) == nil && admitted.Data.ID != ""
+		},
+		prompt:   func(session string) string { return "/api/session/" + session + "/prompt" },
+		messages: func(session string) string { return "/api/session/" + session + "/message" },
+		session:  func(session string) string { return "/api/session/" + session },
+		body:     func(text string) any { return object{"text": text, "delivery": "queue"} },
+		busy: func(data []byte, id string) (bool, error) {
+			var active struct {
+				Data map[string]struct{ Type string }
 			}
-		}
-		return texts, nil
-	},
-	directory: func(data []byte, id string) (string, error) {
-		var s struct {
-			Data struct {
-				ID       string
-				Location struct{ Directory string }
+			if err := decode(data, &active); err != nil {
+				return false, err
 			}
-		}
-		if err := decode(data, &s); err != nil {
-			return "", err
-		}
-		if s.Data.ID != id {
-			return "", errForm
-		}
-		return s.Data.Location.Directory, nil
-	},
+			if active.Data == nil {
+				return false, errForm
+			}
+			_, there := active.Data[id]
+			return there, nil
+		},
+		said: func(data []byte) ([]string, error) {
+			var page struct{ Data []struct{ Type, Text string } }
+			if err := decode(data, &page); err != nil {
+				return nil, err
+			}
+			if page.Data == nil {
+				return nil, errForm
+			}
+			var texts []string
+			for _, m := range page.Data {
+				if m.Type == "user" {
+					texts = append(texts, m.Text)
+				}
+			}
+			return texts, nil
+		},
+		directory: func(data []byte, id string) (string, error) {
+			var s struct {
+				Data struct {
+					ID       string
+					Location struct{ Directory string }
+				}
+			}
+			if err := decode(data, &s); err != nil {
+				return "", err
+			}
+			if s.Data.ID != id {
+				return "", errForm
+			}
+			return s.Data.Location.Directory, nil
+		},
+	}
 }
 
 func decode(data []byte, into any) error {
