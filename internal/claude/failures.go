@@ -16,18 +16,18 @@ func Failures(transcript string) (n int, last time.Time) {
 		return 0, time.Time{}
 	}
 	defer f.Close()
-	// As a rule the end of the file is enough; a tool's result can fill it.
+	// As a rule the end of the file is enough; a tool's result can fill it, and so can what the client notes of one request.
 	for _, most := range []int64{64 << 10, 1 << 20} {
-		var seen bool
-		if n, last, seen = failuresIn(f, max(0, size-most), size); seen || size <= most {
+		var all bool
+		if n, last, all = failuresIn(f, max(0, size-most), size); all || size <= most {
 			break
 		}
 	}
 	return n, last
 }
 
-// failuresIn counts between two offsets. It has seen something if a row of the model was there.
-func failuresIn(f io.ReaderAt, from, to int64) (n int, last time.Time, seen bool) {
+// failuresIn counts between two offsets. These are all if they follow a turn that worked.
+func failuresIn(f io.ReaderAt, from, to int64) (n int, last time.Time, all bool) {
 	lines := receipt.NewLines(f, from, to, nil)
 	if from > 0 {
 		if lines.Skip() != nil {
@@ -40,14 +40,13 @@ func failuresIn(f io.ReaderAt, from, to int64) (n int, last time.Time, seen bool
 		err := lines.Next(&row)
 		switch {
 		case err != nil && err != receipt.ErrForm:
-			return n, last, seen
+			return n, last, all
 		case err != nil, row.sidechain:
 		case row.kind == "user" && row.prompt:
 			failed = false
 		case row.kind == "assistant" && !row.apiError:
-			n, failed, seen = 0, false, true
+			n, failed, all = 0, false, true
 		case row.kind == "assistant":
-			seen = true
 			if !failed {
 				n++
 			}

@@ -39,6 +39,8 @@ func TestFailedTurnsAreCountedAtTheEnd(t *testing.T) {
 		{"one that has not answered yet", []string{prompt("a"), failed(first), prompt("b")}, 1, first},
 		{"a subagent's", []string{prompt("a"), fine, aside}, 0, ""},
 		{"a line that is no row", []string{prompt("a"), failed(first), `{"type":`}, 1, first},
+		{"two failed, the client's own rows between them longer than what is read first", []string{prompt("a"), failed(first), prompt("b"),
+			`{"type":"api-request-shape","shape":"` + strings.Repeat("x", 79<<10) + `"}`, failed(second)}, 2, second},
 		{"a row longer than what is read first", []string{prompt("a"), failed(first), prompt(strings.Repeat("x", 70<<10))}, 1, first},
 	} {
 		n, last := Failures(transcript(t, c.rows...))
