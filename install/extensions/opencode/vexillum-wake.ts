@@ -18,6 +18,7 @@ const LINE = 256 * 1024; // characters; a wake is far shorter
 const LOOK = SECOND; // while there is a wake that does not stand in the session
 const SHORT = 30 * SECOND; // an await that ends sooner had nothing to wait for here, or is broken
 const ANSWER = 5 * SECOND; // for what OpenCode is asked
+const ASKED = 10; // times in vain, before a session is taken for one that is gone
 // vx takes a wake back from an OpenCode that says nothing for 30 seconds. These end before, so that it is not done behind our back.
 const UNSEEN = 15 * SECOND; // for a message that OpenCode has not begun to work on
 const BEGUN = 25 * SECOND; // for one that it has
@@ -202,7 +203,11 @@ class Commander {
 	async heard(session: string): Promise<void> {
 		if (session === this.session) return;
 		const order = ++this.spoken;
-		const info = await this.ask(session);
+		let info = await this.ask(session);
+		for (let tries = 0; !info && tries < ASKED && this.live && order === this.spoken; tries++) {
+			await new Promise<void>((resolve) => setTimeout(resolve, backOff(SECOND, 30 * SECOND, tries)).unref());
+			info = await this.ask(session);
+		}
 		if (!this.live || !info || info["parentID"] || order < this.adopted) return;
 		this.adopted = order;
 		if (session === this.session) return;
