@@ -14,6 +14,9 @@ import (
 	"time"
 )
 
+// overloaded is the service's own status for having too much to do.
+const overloaded = 529
+
 // An api is a mock of Anthropic's Messages API. It answers every turn with a short text; when says otherwise.
 type api struct {
 	*httptest.Server
@@ -108,7 +111,11 @@ func (a *api) together(one, other string) bool {
 // refuse answers whatever holds the needle with an error that ends the turn, until relent is called. It does so more than
 // once: the newer client tries older forms of a request before it gives up.
 func (a *api) refuse(needle string) (relent func()) {
-	ans := a.when(needle, answer{status: http.StatusBadRequest})
+	return a.refuseWith(http.StatusBadRequest, needle)
+}
+
+func (a *api) refuseWith(status int, needle string) (relent func()) {
+	ans := a.when(needle, answer{status: status})
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ans.stays = true
@@ -162,8 +169,12 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	ans, n := a.take(body)
 	if ans.status != 0 {
+		kind := "invalid_request_error"
+		if ans.status == overloaded {
+			kind = "overloaded_error"
+		}
 		w.WriteHeader(ans.status)
-		fmt.Fprint(w, `{"type":"error","error":{"type":"invalid_request_error","message":"mock error"}}`)
+		fmt.Fprintf(w, `{"type":"error","error":{"type":%q,"message":"mock error"}}`, kind)
 		return
 	}
 	reply{w, r, body, ans, n}.send()
