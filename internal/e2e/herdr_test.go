@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -67,8 +68,9 @@ func (f *field) commandHere() {
 	p := f.herdr.Agent(herdrtest.Agent{Name: "commander", State: herdrtest.Unknown, CWD: f.project, Beside: f.herdr.Root()})
 	f.commander = f.startIn(f.project, p.Env())
 	back(p, f.commander)
+	before := len(f.awaits())
 	f.commander.prompt("hello there")
-	f.awaiting(1)
+	f.awaiting(before + 1)
 }
 
 // turn has the commander give an order that begins a turn, which lasts until herdr has seen that it goes on.
@@ -88,7 +90,7 @@ func back(p *herdrtest.Pane, c *client) {
 	var gone atomic.Bool
 	view := c.viewer()
 	p.Back(herdrtest.Backing{
-		Screen: func() string { screen, _ := view(); return screen },
+		Screen: func() string { screen, _ := view(); return screen }, // with its colours: what is faint was not typed
 		Title:  func() string { _, title := view(); return title },
 		State: func() string {
 			if !c.proc.alive() {
@@ -111,9 +113,11 @@ func back(p *herdrtest.Pane, c *client) {
 	})
 }
 
+var colours = regexp.MustCompile(`\x1b\[[0-9;:]*m`)
+
 // herdrsWord is about what a herdr makes of Claude Code's screen: rough, and without an idea of work in the background.
 func herdrsWord(screen, title string) string {
-	bottom := strings.TrimRight(screen, "\n ")
+	bottom := strings.TrimRight(colours.ReplaceAllString(screen, ""), "\n ")
 	lines := strings.Split(bottom, "\n")
 	bottom = strings.Join(lines[max(0, len(lines)-12):], "\n")
 	switch {
@@ -141,7 +145,7 @@ func (c *client) viewer() func() (screen, title string) {
 			return screen, title
 		}
 		text, err := c.w.tmux("display-message", "-p", "-t", c.pane, "#{?#{==:#{pane_title},#{host}},,#{pane_title}}", ";",
-			"capture-pane", "-p", "-t", c.pane)
+			"capture-pane", "-p", "-e", "-t", c.pane)
 		if err != nil {
 			return "(no screen)", ""
 		}
