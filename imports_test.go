@@ -38,6 +38,7 @@ var imports = map[string][]string{
 	"internal/daemon":   nil,
 	"internal/forum":    {"internal/wake"},
 	"internal/herdr":    nil,
+	"internal/loop":     {"internal/wake"},
 	"internal/opencode": nil,
 	"internal/pace":     nil,
 	"internal/route":    {"internal/awaiter", "internal/commander", "internal/herdr", "internal/opencode", "internal/pace", "internal/screen", "internal/wake"},
