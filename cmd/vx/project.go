@@ -186,6 +186,7 @@ func holding(p *state.Project, h wake.Holdings) []string {
 	}{
 		{h.Waiting, "wakes that wait"}, {h.Unsettled, "wakes on their way"}, {h.Bad, "wakes in quarantine"},
 		{h.Tasks, "tasks"}, {h.Camps, "camps"}, {h.Messages, "messages in the inbox"},
+		{h.Runs, "runs of loops"},
 	} {
 		if part.n > 0 {
 			lines = append(lines, fmt.Sprintf("  %s: %d", part.what, part.n))

@@ -22,6 +22,7 @@ type Holdings struct {
 	Tasks     int       `json:"tasks"`
 	Camps     int       `json:"camps"`             // worktrees that soldiers work in
 	Messages  int       `json:"messages"`          // feedback that nobody has acknowledged
+	Runs      int       `json:"runs"`              // of loops; those that have not ended are refused elsewhere
 	Undo      bool      `json:"undo"`              // how vx uninstall gives back the settings' very bytes
 	Unknown   []string  `json:"unknown,omitempty"` // what this build knows nothing of, as paths in the directory
 	Bytes     int64     `json:"bytes"`
@@ -82,6 +83,8 @@ func (h *Holdings) count(rel string, e fs.DirEntry) error {
 		h.Tasks++
 	case len(at) == 2 && at[0] == "forum-inbox" && isWake(name):
 		h.Messages++
+	case len(at) == 2 && at[0] == "runs":
+		h.Runs++
 	case len(at) == 2 && at[0] == "camps":
 		h.Camps++
 		if e.IsDir() {
@@ -157,7 +160,7 @@ func (r *Refusal) Error() string { return fmt.Sprintf("project %s: %s", r.Projec
 // Hint is the command, or the sentence, that mends it.
 func (r *Refusal) Hint() string { return r.Fix }
 
-// quiet refuses a project in which somebody waits, or a delivery is under way: its processes know their files by name.
+// quiet refuses a project in which somebody waits, a loop works, or a delivery is under way: its processes know their files by name.
 func (q *Queue) quiet() error {
 	p := q.Project
 	live, err := awaiter.List(p.State(), p)
@@ -166,6 +169,15 @@ func (q *Queue) quiet() error {
 	}
 	if len(live) > 0 {
 		return &Refusal{p.Root, fmt.Sprintf("an await of this project is live (pid %d)", live[0].Process.PID), "end the session that it serves, then try again"}
+	}
+	runs, err := atomicfile.Names(p.Join("runs"))
+	if err != nil {
+		return fmt.Errorf("project %s: %w", p.Root, err)
+	}
+	for _, id := range runs {
+		if held(p.Join("runs", id, ".lock")) {
+			return &Refusal{p.Root, fmt.Sprintf("a loop works in it (run %s)", id), "vx loop stop --project " + state.Quote(p.Root) + ", and let it end"}
+		}
 	}
 	for _, stage := range []string{".claimed", ".emitted"} {
 		tokens, err := atomicfile.Names(q.join(stage))

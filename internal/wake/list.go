@@ -110,9 +110,11 @@ func (q *Queue) inFlight(stage string) ([]InFlight, error) {
 	return all, nil
 }
 
-// owned reports whether a delivery's owner holds it. It looks only: a directory that vanishes meanwhile is not made.
-func owned(dir string) bool {
-	path := filepath.Join(dir, "owner")
+// owned reports whether a delivery's owner holds it.
+func owned(dir string) bool { return held(filepath.Join(dir, "owner")) }
+
+// held reports whether somebody has locked the file. It looks only: one that is not there is not made.
+func held(path string) bool {
 	if !exists(path) {
 		return false
 	}

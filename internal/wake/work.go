@@ -8,15 +8,17 @@ import (
 	"vx/internal/atomicfile"
 )
 
-// workParts are the entries of a project's directory that hold tasks, what soldiers work in and leave behind, and the
-// feedback of reviews. This package knows of them only that they must not be lost.
-func workParts() []string { return []string{"tasks", "reports", "pauses", "camps", "forum-inbox"} }
+// workParts are the entries of a project's directory that hold tasks, what soldiers work in and leave behind, the feedback
+// of reviews, and the runs of loops. This package knows of them only that they must not be lost.
+func workParts() []string {
+	return []string{"tasks", "reports", "pauses", "camps", "forum-inbox", "runs"}
+}
 
 // oldMessages is where the messages of forum-inbox are that were acknowledged.
 const oldMessages = "forum-inbox/acknowledged"
 
 // takeWork takes over what soldiers did, and feedback. The ids of tasks are random, so that none is in the way of another;
-// a message whose name is taken gets another, which is its id then.
+// a message, or a run, whose name is taken gets another, which is its id then.
 func (q *Queue) takeWork(from *Queue) error {
 	for _, part := range append([]string{oldMessages}, workParts()...) {
 		names, err := atomicfile.Names(from.Project.Join(part))
