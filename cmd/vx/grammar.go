@@ -18,6 +18,7 @@ type grammar struct {
 	Upgrade   upgradeCommand   `cmd:"" group:"setup" brief:"mend the hook" help:"Mend the hook where it is registered."`
 	Uninstall uninstallCommand `cmd:"" group:"setup" brief:"take the hook out" help:"Take the hook out of the settings."`
 	Doctor    doctorCommand    `cmd:"" group:"setup" brief:"look for what is wrong" help:"Look for what keeps a wake from an idle session."`
+	Status    statusCommand    `cmd:"" group:"setup" brief:"how things stand" help:"Show who waits, what waits, and what was delivered."`
 	Demo      demoCommand      `cmd:"" group:"setup" brief:"show the way of a wake" help:"Show the whole way of a wake, in a scratch HOME and project."`
 
 	Dispatch   dispatchCommand   `cmd:"" group:"soldiers" brief:"hand out a task" help:"Hand a task to a new soldier, in a camp and a pane of its own."`
@@ -34,6 +35,15 @@ type grammar struct {
 	Guide guideCommand `cmd:"" group:"soldiers" brief:"what a model must know" help:"Print a page that teaches a model these commands."`
 
 	Run  runCommand `cmd:"" group:"news" brief:"run a command, then wake" help:"Run a command, and put a wake when it has ended."`
+	Loop struct {
+		List   loopList   `cmd:"" help:"List the runs of the project, ralph.sh's too."`
+		Status loopStatus `cmd:"" help:"Show one run."`
+		Pause  loopPause  `cmd:"" help:"Have a run wait before its next piece of work."`
+		Resume loopResume `cmd:"" help:"Let it go on."`
+		Stop   loopStop   `cmd:"" help:"Have a run end before its next piece of work."`
+		Check  loopCheck  `cmd:"" help:"In a shell loop: wait or end, as it is asked to."`
+		Mark   loopMark   `cmd:"" help:"In a shell loop: write down that the run has ended."`
+	} `cmd:"" group:"news" brief:"see and steer loops" help:"See, pause and stop the runs of loops that let agents work."`
 	Wake struct {
 		Send wakeSend `cmd:"" help:"Put a wake into a project's queue."`
 		List wakeList `cmd:"" help:"List what the queue holds."`
@@ -44,7 +54,6 @@ type grammar struct {
 		Inbox forumInbox `cmd:"" help:"Show the messages that wait, and acknowledge them."`
 		Post  forumPost  `cmd:"" help:"Put a message into the inbox, and ring for it."`
 	} `cmd:"" group:"news" brief:"feedback of reviews" help:"Keep the feedback of reviews in the project's inbox."`
-	Status statusCommand `cmd:"" group:"news" brief:"how things stand" help:"Show who waits, what waits, and what was delivered."`
 	Mute   muteCommand   `cmd:"" group:"news" brief:"keep wakes for a while" help:"Let wakes stay in the queue for a while."`
 	Unmute unmuteCommand `cmd:"" group:"news" brief:"deliver them again" help:"Deliver wakes again."`
 

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the golden output in the script
 
 // TestMain lets the test binary be vx.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"vx": main, "herdr": herdrtest.Main, "fakeherdr": fakeHerdr, "pi": fakePi})
+	testscript.Main(m, map[string]func(){"vx": main, "herdr": herdrtest.Main, "fakeherdr": fakeHerdr, "pi": fakePi, "fakeloop": fakeLoop})
 }
 
 // fakePi is the program `pi PROGRAM ARGUMENT...`: a harness by its name, which runs one program.
@@ -49,6 +49,7 @@ func TestScripts(t *testing.T) {
 			"exits":   exits,
 			"tidy":    tidy,
 			"thetask": thetask,
+			"until":   until,
 		},
 	})
 }
@@ -117,6 +118,9 @@ var changing = []struct {
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
 	{regexp.MustCompile(`\b\d+ m?s\b`), "0 s"},
 	{regexp.MustCompile(`\bshop-[0-9a-f]{8}\b`), "SHOP"},
+	{regexp.MustCompile(`\b\d{8}-\d{6}-[0-9a-f]{4}\b`), "RUNID"},
+	{regexp.MustCompile(`\b\d+[smh] ago\b`), "0s ago"},
+	{regexp.MustCompile(`((?:process|worker) +|pid":)\d+`), "${1}PID"},
 	{regexp.MustCompile(`\bgo1\.[0-9a-z.]+`), "GO"},
 }
 
