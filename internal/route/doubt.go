@@ -79,7 +79,7 @@ func (r *Router) settle(ctx context.Context, p *project, live []commander.Entry,
 		return true, errors.Join(d.delivery.Accepted("shown in the session"), leave(d.delivery))
 	case absent && d.answered && age >= digesting:
 		return true, release(ctx, d.delivery, "the session does not show what its server did not take")
-	case absent && gone && at.Process != to.Client && !at.Server.Second():
+	case absent && gone && !at.Server.Second():
 		return true, release(ctx, d.delivery, "the session was opened again and does not show it")
 	case d.taken && !gone && age >= patience:
 		return true, errors.Join(d.delivery.Accepted("accepted by the server"), leave(d.delivery))

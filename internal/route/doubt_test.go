@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vx/internal/pace"
 	"vx/internal/proc"
 )
 
@@ -109,7 +110,7 @@ func TestWhatTheServerAcceptedAndDoesNotShowIsItsOwn(t *testing.T) {
 	o.hidden = true
 	w.register(o.entry(w.client()))
 	w.put("the build")
-	w.looks(25 * time.Second)
+	w.looks(10 * time.Second)
 	w.is("in hand")
 	w.put("more")
 	w.looks(5 * time.Second)
@@ -212,6 +213,47 @@ func TestWhatTheSessionDoesNotShowGoesBackOnceAndThenIsKept(t *testing.T) {
 	w.settled("bad")
 	if sent != 2 {
 		t.Errorf("sent %d times", sent)
+	}
+}
+
+func TestAServiceOf2IsGivenTimeThoughItsClientHasEnded(t *testing.T) {
+	w := newWorld(t)
+	o, client := w.openCode("2.0.17"), w.client()
+	w.register(o.entry(client))
+	o.prompt = cut
+	w.put("the build")
+	w.look()
+	client.kill()
+	w.looks(patience)
+	w.is("in hand") // the service lives, and may have the request still
+	w.looks(overlooking)
+	w.is("waiting")
+}
+
+func TestTheSessionItselfIsAskedAndNoOther(t *testing.T) {
+	w := newWorld(t)
+	o, other := w.openCode("1.18.33"), w.openCode("1.18.33")
+	c := w.client()
+	first, last := o.entry(c), other.entry(w.client())
+	first.Since, last.Since = time.Now(), time.Now().Add(-time.Hour)
+	last.Session = "ses_another"
+	w.register(first)
+	o.prompt = func(rw http.ResponseWriter, r *http.Request) {
+		o.said, o.status = append(o.said, o.last), 503
+		cut(rw, r)
+	}
+	w.put("the build")
+	w.look()
+	last.Since = time.Now().Add(time.Hour)
+	w.register(last)
+	o.set(func() { o.status = 0 })
+	w.looks(5 * time.Second)
+	w.is("gone")
+	if n := other.told("the build"); n != 0 {
+		t.Errorf("the other was told %d times", n)
+	}
+	if p, err := pace.Read(w.shop, c.id); err != nil || len(p.Delivered) != 1 {
+		t.Errorf("the brake has %+v, %v", p, err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"vx/internal/awaiter"
 	"vx/internal/commander"
+	"vx/internal/herdr"
 	"vx/internal/herdr/herdrtest"
 	"vx/internal/pace"
 	"vx/internal/proc"
@@ -291,6 +292,77 @@ func TestAnOpenCodeThatDoesNotAnswerIsTypedToOnceItIsIdle(t *testing.T) {
 	w.settled("gone")
 }
 
+func TestAnOpenCodeThatAnswersWronglyEachTimeIsTypedToInTheEnd(t *testing.T) {
+	w := newWorld(t)
+	o := w.openCode("1.18.33")
+	o.prompt = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(500) }
+	e, p := w.pane(o.entry(w.client()))
+	w.register(e)
+	w.put("the build")
+	w.looks(2 * time.Minute)
+	if n := typed(p, "the build"); n != 1 {
+		t.Errorf("typed %d times\n%s", n, w.log.String())
+	}
+	w.settled("gone")
+}
+
+func TestAPaneWhoseTerminalIsNotKnownIsLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	w.nudges()
+	e, _ := w.pane(commander.Entry{Harness: "pi", Process: w.client().id})
+	e.Terminal = ""
+	w.register(e)
+	asked := len(w.herdr.Requests(""))
+	w.put("the build")
+	w.looks(time.Minute)
+	if n := len(w.herdr.Requests("")) - asked; n != 0 {
+		t.Errorf("herdr was asked %d times", n)
+	}
+}
+
+func TestOneThatFailsForTheFirstTimeIsNotTypedToThoughTheWakeIsOld(t *testing.T) {
+	w := newWorld(t)
+	w.nudges()
+	o, c := w.openCode("1.18.33"), w.client()
+	o.status = 500
+	e, p := w.pane(o.entry(c))
+	w.register(e)
+	brake := pace.Pace{Client: c.id, Boot: proc.BootID(), Delivered: []time.Duration{proc.SinceBoot()}, Doubled: 3}
+	w.must(brake.Write(w.shop))
+	w.put("the build")
+	w.looks(time.Minute)
+	w.must(pace.Forget(w.shop, c.id))
+	w.looks(25 * time.Second)
+	if n := typed(p, "the build"); n != 0 {
+		t.Errorf("typed %d times", n)
+	}
+	w.looks(lastPause)
+	if n := typed(p, "the build"); n != 1 {
+		t.Errorf("typed %d times", n)
+	}
+}
+
+func TestOnlyARefusalSaysThatNothingWasTyped(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{herdr.ErrUnreachable, true},
+		{&herdr.Error{Code: herdr.AgentBlocked}, true},
+		{&herdr.Error{Code: herdr.AgentNotFound}, true},
+		{herdr.ErrTimeout, false},
+		{herdr.ErrCut, false},
+		{herdr.ErrGarbage, false},
+		{&herdr.Error{Code: herdr.PromptStalled}, false},
+		{&herdr.Error{Code: herdr.AgentNotRunning}, false},
+		{&herdr.Error{Code: "agent_prompt_failed"}, false},
+	} {
+		if got := refused(fmt.Errorf("herdr agent.prompt: %w", c.err)); got != c.want {
+			t.Errorf("%v: %v, want %v", c.err, got, c.want)
+		}
+	}
+}
+
 func TestItIsTypedToOnlyAfterHalfAMinuteOfFailing(t *testing.T) {
 	w := newWorld(t)
 	w.nudges()
@@ -384,6 +456,9 @@ func TestWhomAnAwaitServedIsRememberedWhereWakesMayBeTyped(t *testing.T) {
 		w.meet()
 		w.must(a.Close())
 		w.meet()
+		if live, err := commander.Live(w.dir, w.shop); err != nil || len(live) == 1 != nudges {
+			t.Errorf("wanted %v: %+v are known, %v", nudges, live, err)
+		}
 		w.put("the build")
 		w.looks(time.Minute)
 		if n := typed(p, "the build"); n == 1 != nudges {

@@ -21,6 +21,7 @@ import (
 
 	"vx/internal/awaiter"
 	"vx/internal/commander"
+	"vx/internal/opencode"
 	"vx/internal/pace"
 	"vx/internal/proc"
 	"vx/internal/state"
@@ -71,6 +72,7 @@ type project struct {
 
 	since   time.Duration // since when something waits and nobody has an await; 0: that is not so
 	failing time.Duration // since when OpenCode cannot be told; 0: it can, or was not tried
+	odd     bool          // its last answer was neither yes nor no
 	next    time.Duration // no attempt before
 	tries   int           // that failed, one after the other
 	doubts  []*doubt
@@ -150,7 +152,7 @@ func (p *project) look() bool {
 }
 
 // calm forgets what stood in the way.
-func (p *project) calm() { p.since, p.failing, p.next, p.tries = 0, 0, 0, 0 }
+func (p *project) calm() { p.since, p.failing, p.odd, p.next, p.tries = 0, 0, false, 0, 0 }
 
 // see tries the ways in their order. A commander that waits is served by its await.
 func (r *Router) see(ctx context.Context, p *project) {
@@ -173,8 +175,7 @@ func (r *Router) see(ctx context.Context, p *project) {
 	if now < p.next {
 		return
 	}
-	told, failed := r.serve(ctx, p, live, choices.Nudge)
-	switch {
+	switch r.serve(ctx, p, live, choices.Nudge) {
 	case told:
 		p.calm()
 	case failed:
@@ -184,45 +185,72 @@ func (r *Router) see(ctx context.Context, p *project) {
 	r.clear(ctx, p, live)
 }
 
-// serve delivers what waits to the first commander that takes it, the latest first. One that cannot take it now is no
-// failure.
-func (r *Router) serve(ctx context.Context, p *project, live []commander.Entry, nudges bool) (told, failed bool) {
+// outcome is what came of one look at what waits.
+type outcome int
+
+const (
+	later  outcome = iota // nobody is to be told now, and nothing is wrong
+	failed                // somebody was to be told, and was not
+	told                  // or nothing waits any more: others were faster
+)
+
+// serve delivers what waits to the first commander that takes it, the latest first.
+func (r *Router) serve(ctx context.Context, p *project, live []commander.Entry, nudges bool) outcome {
 	live = slices.DeleteFunc(slices.Clone(live), func(e commander.Entry) bool {
 		return r.braked(p, e) || e.Process.Status() == proc.Stopped
 	})
 	slices.Reverse(live)
+	out := later
 	for _, e := range live {
 		if !e.Listens() {
 			continue
 		}
-		err := errDoubt
-		if !p.doubtful(e, r.Awake()) {
-			err = r.overHTTP(ctx, p, e)
+		// What is posted to one who answers oddly is in doubt for a while, and not there to be typed.
+		if p.odd {
+			out = max(out, r.tryNudge(ctx, p, e, nudges))
 		}
-		if r.judge(p, e, err) {
-			return true, false
+		if out != told {
+			out = max(out, r.tryHTTP(ctx, p, e))
 		}
-		failed = true
-		if p.failing == 0 {
-			p.failing = r.Awake()
+		if out == told {
+			return out
 		}
 	}
 	for _, e := range live {
-		due := nudges && r.Awake()-p.since >= patience
-		if e.Listens() {
-			// Its user has not to be asked: it is what the session itself would have shown.
-			due = r.Awake()-p.failing >= patience
+		if out = max(out, r.tryNudge(ctx, p, e, nudges)); out == told {
+			break
 		}
-		if !due || !e.Typable() {
-			continue
-		}
-		err := r.nudge(ctx, p, e)
-		if r.judge(p, e, err) {
-			return true, false
-		}
-		failed = failed || !errors.Is(err, errLater)
 	}
-	return false, failed
+	return out
+}
+
+func (r *Router) tryHTTP(ctx context.Context, p *project, e commander.Entry) outcome {
+	err := errDoubt
+	if !p.doubtful(e, r.Awake()) {
+		err = r.overHTTP(ctx, p, e)
+		p.odd = errors.Is(err, opencode.ErrAnswered)
+	}
+	out := r.judge(p, e, err)
+	if out == failed && p.failing == 0 {
+		p.failing = r.Awake()
+	}
+	return out
+}
+
+func (r *Router) tryNudge(ctx context.Context, p *project, e commander.Entry, nudges bool) outcome {
+	if !e.Typable() || !r.due(p, e, nudges) {
+		return later
+	}
+	return r.judge(p, e, r.nudge(ctx, p, e))
+}
+
+// due reports whether it is time to type. For an OpenCode that cannot be told, and was tried, its user has not to be asked:
+// the text is what its session would have shown.
+func (r *Router) due(p *project, e commander.Entry, nudges bool) bool {
+	if e.Listens() {
+		return r.Awake()-p.failing >= patience
+	}
+	return nudges && r.Awake()-p.since >= patience
 }
 
 var (
@@ -234,18 +262,20 @@ var (
 	errDoubt = errors.New("what was sent before may not have arrived")
 )
 
-// judge takes down what came of a way, and reports whether nothing is left to be done.
-func (r *Router) judge(p *project, e commander.Entry, err error) bool {
+// judge takes down what came of a way.
+func (r *Router) judge(p *project, e commander.Entry, err error) outcome {
 	switch {
-	case errors.Is(err, errNone):
-		return true
 	case err == nil:
 		r.count(p, e)
-		return true
-	case !errors.Is(err, errLater) && !errors.Is(err, errDoubt):
+		return told
+	case errors.Is(err, errNone):
+		return told
+	case errors.Is(err, errLater):
+		return later
+	case !errors.Is(err, errDoubt):
 		r.complain(p, fmt.Sprintf("%s of process %d", e.Harness, e.Process.PID), err)
 	}
-	return false
+	return failed
 }
 
 // braked reports whether a commander is not to be woken yet, because its turns wake each other.
