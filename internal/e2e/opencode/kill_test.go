@@ -41,12 +41,14 @@ func (w *battle) signal(to []proc.ID, sig syscall.Signal) {
 	}
 }
 
-// stall is a plugin whose hook holds a wake's message up, before or after that of vx has seen it.
+// stall is a plugin whose hook holds a wake's message up while a file of its name is there, before or after the hook of vx
+// has seen it.
 func (w *world) stall(name string) {
-	w.plugin(name, `import { existsSync } from "node:fs"
+	w.plugin(name, `import { existsSync, writeFileSync } from "node:fs"
 export const Stall = async () => ({
 	"chat.message": async (_input: unknown, { parts }: { parts: { text?: string }[] }) => {
 		if (!parts.some((part) => part.text?.includes("the end of work"))) return
+		if (existsSync("`+w.path(name)+`")) writeFileSync("`+w.path(name)+`.reached", "")
 		while (existsSync("`+w.path(name)+`")) await new Promise((done) => setTimeout(done, 20))
 	},
 })
@@ -60,37 +62,31 @@ func TestNoWakeIsLostWhenOpenCodeIsKilled(t *testing.T) {
 		kills int
 		come  func(w *battle, title string) // returns when it is time to kill
 	}{
-		{"while nothing has happened yet", 3, func(w *battle, title string) {
+		{"while nothing has happened yet", 2, func(w *battle, title string) {
 			w.together(title, func() { time.Sleep(rand.N(30 * time.Millisecond)) })
 		}},
-		{"around the claim", 7, func(w *battle, title string) {
+		{"around the claim", 6, func(w *battle, title string) {
 			w.together(title, func() {
 				w.eventually("the claim", w.claimed)
 				time.Sleep(rand.N(15 * time.Millisecond))
 			})
 		}},
-		{"while the message is made", 5, func(w *battle, title string) {
+		{"while the message is made", 4, func(w *battle, title string) {
 			w.together(title, func() {
 				w.eventually("the claim", w.claimed)
 				time.Sleep(10*time.Millisecond + rand.N(70*time.Millisecond))
 			})
 		}},
 		{"offered, before its own hook", 5, func(w *battle, title string) {
-			w.write(w.path("before.ts"), "")
-			w.send(title)
-			w.held()
+			w.sendInto(title, "before.ts")
 			time.Sleep(rand.N(200 * time.Millisecond))
 		}},
 		{"offered, behind its own hook", 5, func(w *battle, title string) {
-			w.write(w.path("xbehind.ts"), "")
-			w.send(title)
-			w.held()
+			w.sendInto(title, "xbehind.ts")
 			time.Sleep(rand.N(200 * time.Millisecond))
 		}},
 		{"acknowledged to one that does not read", 2, func(w *battle, title string) {
-			w.write(w.path("before.ts"), "")
-			w.send(title)
-			w.held()
+			w.sendInto(title, "before.ts")
 			w.asleep = w.children()
 			w.signal(w.asleep, syscall.SIGSTOP)
 			w.unstall()
@@ -161,6 +157,14 @@ func step(story []string, stands int) string {
 	}
 }
 
+// sendInto sends a wake and waits until its message is held up.
+func (w *world) sendInto(title, name string) {
+	w.t.Helper()
+	w.write(w.path(name), "")
+	w.send(title)
+	w.eventually("a message that is held up", func() bool { return w.exists(name + ".reached") })
+}
+
 // together sends a wake while something else is done, and returns when that is; the sending is over before the next look.
 func (w *battle) together(title string, do func()) {
 	w.t.Helper()
@@ -171,7 +175,7 @@ func (w *battle) together(title string, do func()) {
 // unstall lets messages through again.
 func (w *battle) unstall() {
 	w.t.Helper()
-	for _, name := range []string{"before.ts", "xbehind.ts"} {
+	for _, name := range []string{"before.ts", "xbehind.ts", "before.ts.reached", "xbehind.ts.reached"} {
 		w.remove(w.path(name))
 	}
 }

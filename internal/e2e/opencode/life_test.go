@@ -28,9 +28,7 @@ func TestAWakeInHandGoesToTheNextOpenCode(t *testing.T) {
 	if n := len(w.children()); n != 1 {
 		t.Errorf("%d awaits run, want 1", n)
 	}
-	w.write(w.path("before.ts"), "")
-	w.send("the end of work")
-	w.held()
+	w.sendInto("the end of work", "before.ts")
 	p.Kill()
 	w.becomes("the end of work", released...)
 	w.eventually("the await's end", func() bool { return len(w.children()) == 0 })
@@ -54,9 +52,7 @@ func TestNoAwaitOutlivesItsServer(t *testing.T) {
 	w := newWorld(t)
 	w.stall("before.ts")
 	s, session := w.attend()
-	w.write(w.path("before.ts"), "")
-	w.send("the end of work")
-	w.held()
+	w.sendInto("the end of work", "before.ts")
 	s.signal(syscall.SIGTERM)
 	w.becomes("the end of work", released...)
 	w.eventually("the await's end", func() bool { return len(w.children()) == 0 })

@@ -102,6 +102,11 @@ func (w *world) write(name, data string) {
 	}
 }
 
+func (w *world) exists(name string) bool {
+	_, err := os.Lstat(w.path(name))
+	return err == nil
+}
+
 func (w *world) remove(name string) {
 	w.t.Helper()
 	if err := os.RemoveAll(name); err != nil {
