@@ -8,6 +8,8 @@ import (
 
 	"vx/internal/pace"
 	"vx/internal/proc"
+	"vx/internal/state"
+	"vx/internal/wake"
 )
 
 // stop stops a process as Ctrl-Z does, until the test ends it.
@@ -81,6 +83,45 @@ func TestWhatMayHaveArrivedIsToldByTheSession(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestAServerThatHangsHoldsUpNobodyElse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a request is given ten seconds")
+	}
+	w := newWorld(t)
+	o := w.openCode("1.18.33")
+	w.register(o.entry(w.client()))
+	hangs := make(chan bool)
+	o.prompt = func(_ http.ResponseWriter, r *http.Request) {
+		o.said = append(o.said, o.last)
+		close(hangs)
+		<-r.Context().Done() // given up
+	}
+	w.put("the build")
+	there := newWorld(t)
+	there.dir, there.shop = w.dir, w.dir.Project(there.shop.Root)
+	there.queue = wake.Open(there.shop)
+	there.must(there.queue.Ensure())
+	other := there.openCode("1.18.33")
+	there.register(other.entry(w.client()))
+	there.put("the tests")
+	all := []*state.Project{w.shop, there.shop}
+	w.router.Look(t.Context(), all)
+	<-hangs
+	for end := time.Now().Add(time.Minute); other.told("the tests") == 0 && time.Now().Before(end); {
+		w.router.Look(t.Context(), all)
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := other.told("the tests"); n != 1 {
+		t.Errorf("the other was told %d times", n)
+	}
+	w.router.Wait()
+	w.looks(5 * time.Second)
+	w.is("gone")
+	if n := o.told("the build"); n != 1 {
+		t.Errorf("told %d times", n)
 	}
 }
 
