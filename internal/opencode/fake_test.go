@@ -3,9 +3,11 @@ package opencode
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +29,8 @@ type fake struct {
 	said  []string // the texts that were accepted
 	busy  bool
 	asked []string
+	mode  string // what it tells of its session beside where that is, as members of an object
+	body  string // of the last prompt
 }
 
 func start(t *testing.T, version string) *fake {
@@ -65,6 +69,11 @@ func (f *fake) client(t *testing.T) *Client {
 	return c
 }
 
+// posts are the prompts that came.
+func (f *fake) posts() []string {
+	return slices.DeleteFunc(slices.Clone(f.asked), func(asked string) bool { return strings.HasPrefix(asked, "GET ") })
+}
+
 // known answers 404 for every session but the one.
 func (f *fake) known(answer func(w http.ResponseWriter, r *http.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -87,7 +96,9 @@ func send(w http.ResponseWriter, v any) {
 func (f *fake) serve1(mux *http.ServeMux) {
 	mux.HandleFunc("POST /session/{id}/prompt_async", f.known(func(w http.ResponseWriter, r *http.Request) {
 		var body struct{ Parts []struct{ Type, Text string } }
-		if json.NewDecoder(r.Body).Decode(&body) != nil || len(body.Parts) != 1 || body.Parts[0].Type != "text" {
+		data, _ := io.ReadAll(r.Body)
+		f.body = string(data)
+		if json.Unmarshal(data, &body) != nil || len(body.Parts) != 1 || body.Parts[0].Type != "text" {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
@@ -104,7 +115,7 @@ func (f *fake) serve1(mux *http.ServeMux) {
 		send(w, status)
 	})
 	mux.HandleFunc("GET /session/{id}", f.known(func(w http.ResponseWriter, _ *http.Request) {
-		send(w, object{"id": ses, "directory": f.directory})
+		fmt.Fprintf(w, `{"id":%q,%s"directory":%q}`, ses, f.mode, f.directory)
 	}))
 	mux.HandleFunc("GET /session/{id}/message", f.known(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("limit") == "" {

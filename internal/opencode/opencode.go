@@ -104,7 +104,11 @@ func (c *Client) Prompt(ctx context.Context, session, text string) error {
 	if !isSession(session) {
 		return fmt.Errorf("opencode: %w: %q is no session's id", ErrNotSent, session)
 	}
-	status, answer, err := c.post(ctx, c.api.prompt(session), c.api.body(text))
+	body, err := c.prompt(ctx, session, text)
+	if err != nil {
+		return fmt.Errorf("opencode: prompt %s: %w: %w", session, ErrNotSent, err)
+	}
+	status, answer, err := c.post(ctx, c.api.prompt(session), body)
 	if err == nil && !c.api.accepted(status, answer) {
 		err = fmt.Errorf("%w: %w: status %d", ErrUnclear, ErrAnswered, status)
 		if refusal(status) {
@@ -115,6 +119,18 @@ func (c *Client) Prompt(ctx context.Context, session, text string) error {
 		return fmt.Errorf("opencode: prompt %s: %w", session, err)
 	}
 	return nil
+}
+
+// prompt is what is posted for a text.
+func (c *Client) prompt(ctx context.Context, session, text string) (any, error) {
+	var about []byte
+	if c.api.asks {
+		var err error
+		if about, err = c.get(ctx, c.api.session(session), nil); err != nil {
+			return nil, err
+		}
+	}
+	return c.api.body(text, about)
 }
 
 // refusal reports whether the status says that the server has done nothing. One of 500 or more says nothing of the kind.

@@ -25,10 +25,25 @@ func TestAPromptTakesTheRouteOfTheVersion(t *testing.T) {
 			if err := f.client(t).Prompt(t.Context(), ses, "news <b> 77"); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(f.said, []string{"news <b> 77"}) || !slices.Equal(f.asked, []string{route}) {
-				t.Errorf("it was told %q by %q, want the text by %q alone", f.said, f.asked, route)
+			if !slices.Equal(f.said, []string{"news <b> 77"}) || !slices.Equal(f.posts(), []string{route}) {
+				t.Errorf("it was told %q by %q, want the text by %q alone", f.said, f.posts(), route)
 			}
 		})
+	}
+}
+
+// What 1.x is not told the agent of, its default agent does.
+func TestAPromptIsForTheAgentThatThePersonChose(t *testing.T) {
+	f := start(t, "1.18.33")
+	for mode, want := range map[string]string{
+		``: `{"parts":[{"text":"news","type":"text"}]}`,
+		`"agent":"plan","model":{"id":"m-1","providerID":"mock","variant":"high"},`:    `{"agent":"plan","model":{"modelID":"m-1","providerID":"mock"},"parts":[{"text":"news","type":"text"}],"variant":"high"}`,
+		`"agent":"plan","model":{"id":"m-1","providerID":"mock","variant":"default"},`: `{"agent":"plan","model":{"modelID":"m-1","providerID":"mock"},"parts":[{"text":"news","type":"text"}]}`,
+	} {
+		f.mode = mode
+		if err := f.client(t).Prompt(t.Context(), ses, "news"); err != nil || f.body != want {
+			t.Errorf("%s: posted %s (%v), want %s", mode, f.body, err, want)
+		}
 	}
 }
 
@@ -70,8 +85,8 @@ func TestOnlyAPlainAcceptanceIsSuccess(t *testing.T) {
 			if errors.Is(err, ErrUnclear) != errors.Is(err, ErrAnswered) {
 				t.Errorf("of an answer: %v", err)
 			}
-			if len(f.asked) != 1 {
-				t.Errorf("asked %q, want one request", f.asked)
+			if len(f.posts()) != 1 {
+				t.Errorf("asked %q, want one prompt", f.asked)
 			}
 		})
 	}
@@ -104,8 +119,8 @@ func TestARequestWithoutAnAnswerIsUnclear(t *testing.T) {
 		if err := f.client(t).Prompt(t.Context(), ses, "news"); !errors.Is(err, ErrUnclear) || errors.Is(err, ErrAnswered) {
 			t.Errorf("%v, want %v", err, ErrUnclear)
 		}
-		if len(f.asked) != 1 {
-			t.Errorf("asked %q, want one request", f.asked)
+		if len(f.posts()) != 1 {
+			t.Errorf("asked %q, want one prompt", f.asked)
 		}
 	})
 	t.Run("silence", func(t *testing.T) {

@@ -108,7 +108,7 @@ func TestAnAnswerWithoutAnEndIsNotWaitedForLonger(t *testing.T) {
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
 		}
 	}()
-	c, err := New(Server{URL: "http://" + listener.Addr().String(), Version: "1.18.33"})
+	c, err := New(Server{URL: "http://" + listener.Addr().String(), Version: "2.0.17"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,8 @@ type routes struct {
 	prompt    func(session string) string                  // where a prompt is posted
 	messages  func(session string) string                  //
 	session   func(session string) string                  //
-	body      func(text string) any                        // of a prompt
+	body      func(text string, about []byte) (any, error) // of a prompt; about is what is told of the session
+	asks      bool                                         // body needs that
 	busy      func(data []byte, id string) (bool, error)   //
 	said      func(data []byte) ([]string, error)          // the texts of the user's messages
 	directory func(data []byte, id string) (string, error) // where a session works
@@ -50,7 +51,11 @@ func first() routes {
 		prompt:   func(session string) string { return "/session/" + session + "/prompt_async" },
 		messages: func(session string) string { return "/session/" + session + "/message" },
 		session:  func(session string) string { return "/session/" + session },
-		body:     func(text string) any { return object{"parts": []object{{"type": "text", "text": text}}} },
+		asks:     true,
+		body: func(text string, about []byte) (any, error) {
+			prompt := object{"parts": []object{{"type": "text", "text": text}}}
+			return prompt, keepMode(prompt, about)
+		},
 		busy: func(data []byte, id string) (bool, error) {
 			var sessions map[string]struct{ Type string }
 			if err := decode(data, &sessions); err != nil {
@@ -102,7 +107,7 @@ func second() routes {
 		prompt:   func(session string) string { return "/api/session/" + session + "/prompt" },
 		messages: func(session string) string { return "/api/session/" + session + "/message" },
 		session:  func(session string) string { return "/api/session/" + session },
-		body:     func(text string) any { return object{"text": text, "delivery": "queue"} },
+		body:     func(text string, _ []byte) (any, error) { return object{"text": text, "delivery": "queue"}, nil },
 		busy: func(data []byte, id string) (bool, error) {
 			var active struct {
 				Data map[string]struct{ Type string }
@@ -148,6 +153,28 @@ func second() routes {
 			return s.Data.Location.Directory, nil
 		},
 	}
+}
+
+// keepMode has a prompt carried out as its person would have it: by the agent and the model of the last turn. What does not
+// say so, 1.x gives to its default agent, which may change files where the one before was to plan.
+func keepMode(prompt object, about []byte) error {
+	var s struct {
+		Agent string
+		Model struct{ ID, ProviderID, Variant string }
+	}
+	if err := decode(about, &s); err != nil {
+		return err
+	}
+	if s.Agent != "" {
+		prompt["agent"] = s.Agent
+	}
+	if s.Model.ID != "" && s.Model.ProviderID != "" {
+		prompt["model"] = object{"providerID": s.Model.ProviderID, "modelID": s.Model.ID}
+	}
+	if s.Model.Variant != "" && s.Model.Variant != "default" {
+		prompt["variant"] = s.Model.Variant
+	}
+	return nil
 }
 
 func decode(data []byte, into any) error {
