@@ -4,6 +4,8 @@ package opencode
 
 import (
 	"net/http"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -181,5 +183,86 @@ func TestTwoServersAndADrainShareOneQueue(t *testing.T) {
 		if n := strings.Count(drained, "the end of "+title) + s.stands(one, "the end of "+title) + s.stands(two, "the end of "+title); n != 1 {
 			t.Errorf("%q was told %d times, want once", title, n)
 		}
+	}
+}
+
+// deaf puts a vx before the real one whose awaits end at once, as where they cannot live. It returns how to end that.
+func (w *world) deaf() (mend func()) {
+	w.t.Helper()
+	w.copyFile(w.vx(), w.path("real/vx"), 0o755)
+	w.write(w.path("spy/vx"), "#!/bin/sh\n[ \"$1 $2\" = \"sentinel await\" ] && exit 1\nexec "+w.path("real/vx")+" \"$@\"\n")
+	if err := os.Chmod(w.path("spy/vx"), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	w.env[0] = strings.Replace(w.env[0], "PATH=", "PATH="+w.path("spy")+":", 1)
+	return func() { w.remove(w.path("spy")) }
+}
+
+// watch runs a sentinel, which the test's end ends.
+func (w *world) watch() {
+	w.t.Helper()
+	cmd := exec.Command(w.vx(), "sentinel")
+	cmd.Dir, cmd.Env = w.dir, w.env
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+}
+
+// Where no await lives the sentinel tells the session over HTTP, as its plugin has registered it.
+func TestTheSentinelTellsAServerThatHasNoAwait(t *testing.T) {
+	w := newWorld(t)
+	w.deaf()
+	s := w.serve(w.project, "OPENCODE_SERVER_PASSWORD=")
+	session := s.session(w.project)
+	s.must(http.StatusNoContent, "POST", "/session/"+session+"/prompt_async", map[string]any{"agent": "plan", "noReply": true,
+		"parts": []any{map[string]any{"type": "text", "text": "make a plan"}}}, nil)
+	if e := w.registered(session); e.Server.URL != s.url || e.Server.Version != version || e.Process.PID != s.cmd.Process.Pid {
+		t.Errorf("registered is process %d at %s, version %s, want %d at %s, version %s", e.Process.PID, e.Server.URL, e.Server.Version, s.cmd.Process.Pid, s.url, version)
+	}
+	w.send("deploy finished")
+	w.watch()
+	w.eventually("the end of the wake", func() bool {
+		story := w.story(w.project, "deploy finished")
+		return strings.HasPrefix(story[len(story)-1], "delivered")
+	})
+	w.eventually("a turn", func() bool { return w.model.Turns("deploy finished") > 0 })
+	if n := s.stands(session, "deploy finished"); n != 1 {
+		t.Errorf("it stands %d times in the session, want once", n)
+	}
+	for _, r := range w.model.Requests() {
+		if strings.Contains(r.Last, "changed from plan to build") {
+			t.Errorf("the turn is not the plan agent's: %q", r.Last)
+		}
+	}
+}
+
+// The sentinel has no password, and nobody writes one down for it: the wake waits for an await.
+func TestAWakeForAServerWithAPasswordWaits(t *testing.T) {
+	w := newWorld(t)
+	mend := w.deaf()
+	s := w.serve(w.project)
+	session := s.session(w.project)
+	s.note(session, "hello there")
+	w.registered(session)
+	w.send("deploy finished")
+	w.watch()
+	w.eventually("a refusal", func() bool {
+		log, _ := os.ReadFile(w.path("state/sentinel.log"))
+		return strings.Contains(string(log), "password")
+	})
+	if got := w.story(w.project, "deploy finished"); strings.Contains(strings.Join(got, " "), "delivered") || s.stands(session, "deploy finished") != 0 {
+		t.Errorf("the wake's story is %q", got)
+	}
+	mend()
+	w.eventually("the end of the wake", func() bool {
+		story := w.story(w.project, "deploy finished")
+		return story[len(story)-1] == "delivered (acknowledged)"
+	})
+	if n := s.stands(session, "deploy finished"); n != 1 {
+		t.Errorf("it stands %d times in the session, want once", n)
 	}
 }
