@@ -26,7 +26,7 @@ import (
 	"vx/internal/wake"
 )
 
-const patient = 30 * time.Second // a condition that does not come true by then never does
+const patient = 90 * time.Second // a condition that does not come true by then never does
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
