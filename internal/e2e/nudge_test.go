@@ -50,8 +50,8 @@ func (f *nudged) interrupted() {
 	f.awaiting(0)
 }
 
-// looks waits until the sentinel has looked at the commander's prompt so many times more: it does so only when it
-// would type.
+// looks waits until the sentinel has looked at the commander's prompt so many times more, which it does only when it would
+// type, or has typed.
 func (f *nudged) looks(n int) {
 	f.t.Helper()
 	looks := func() int {
@@ -64,7 +64,7 @@ func (f *nudged) looks(n int) {
 		return n
 	}
 	before := looks()
-	f.within(3*time.Minute, "the sentinel looks at the prompt", func() bool { return looks() >= before+n }, f.log)
+	f.within(3*time.Minute, "the sentinel looks at the prompt", func() bool { return looks() >= before+n || len(f.prompts()) > 0 }, f.log)
 }
 
 // typed waits until the news was typed, and checks that it was so once, with a receipt.
