@@ -112,6 +112,9 @@ func printStatus(out io.Writer, r status.Report) error {
 	for _, s := range r.Slowed {
 		w.row("slowed", "client %d is woken every %s, next at %s: its own turns wake it", s.Client.PID, s.Interval, clock(s.Next))
 	}
+	for _, f := range r.Failing {
+		w.row("failed", "the last %s of client %d; wakes wait for it until %s", turns(f.Turns), f.Client.PID, clock(f.Next))
+	}
 	w.row("waiting", "%d", r.Waiting)
 	for _, next := range r.Next {
 		w.row("", "%s  %s", clock(next.Detected), short(subject(next), 100))
@@ -134,6 +137,13 @@ func printStatus(out io.Writer, r status.Report) error {
 		w.row("trouble", "%s", printable(trouble))
 	}
 	return w.err
+}
+
+func turns(n int) string {
+	if n == 1 {
+		return "turn"
+	}
+	return fmt.Sprintf("%d turns", n)
 }
 
 // statusPrinter prints lines until one cannot be printed.

@@ -82,6 +82,19 @@ func TestAProjectWhoseCommanderLivesIsWellWithoutAnAwait(t *testing.T) {
 	w.must(a.Close())
 }
 
+func TestDoctorTellsWhoseTurnsFail(t *testing.T) {
+	w := newWorld(t)
+	q := w.project(w.root)
+	w.registered(q, commander.Entry{Harness: "claude", Session: "s1"})
+	w.says("brake", "ok off")
+	self := proc.Self()
+	failed := `{"type":"assistant","isApiErrorMessage":true,"timestamp":"` + time.Now().UTC().Format(time.RFC3339Nano) + `","message":{"role":"assistant","content":[]}}` + "\n"
+	w.write(filepath.Join(w.home, ".claude/projects/p/s1.jsonl"), failed)
+	w.write(filepath.Join(w.home, fmt.Sprintf(".claude/sessions/%d.json", self.PID)),
+		fmt.Sprintf(`{"pid":%d,"procStart":"%d","sessionId":"s1","cwd":"/","version":"2.1.332","kind":"interactive","entrypoint":"cli","status":"idle"}`, self.PID, self.Start))
+	w.says("brake", fmt.Sprintf("warn turns of process %d ended in an API error, 1 in a row: no wake for it until *", os.Getpid()))
+}
+
 func TestCommandersWhoShareAQueueAreWarned(t *testing.T) {
 	w := newWorld(t)
 	w.says("commanders share one wake queue")

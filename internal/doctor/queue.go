@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"vx/hook"
+	"vx/internal/commander"
 	"vx/internal/pace"
 	"vx/internal/state"
 	"vx/internal/wake"
@@ -79,6 +80,13 @@ func brakes(_ context.Context, p *Patient) []Result {
 	for _, b := range braked {
 		all = append(all, warning("give it a prompt", "process %d is woken every %s at most, next at %s: its own turns wake it",
 			b.Client.PID, b.Interval, p.clock(b.Next))...)
+	}
+	live, _ := commander.Look(p.State, p.Project) // what cannot be read has a check of its own
+	for _, e := range live {
+		if turns, wait := pace.Failing(e.Process); wait > 0 {
+			all = append(all, warning("see there what fails; a turn that works ends it", "turns of process %d ended in an API error, %d in a row: no wake for it until %s",
+				e.Process.PID, turns, p.clock(p.Now.Add(wait)))...)
+		}
 	}
 	if len(all) == 0 {
 		return ok("off")

@@ -86,6 +86,12 @@ func TestAfterAFailedTurnWakesWaitAndAreToldOnce(t *testing.T) {
 		w.send("news after two failures")
 		w.eventually("the await leaves the wake", func() bool { return len(w.hookLog(waitsOn, "in_a_row=2")) > 0 })
 		w.becomes("news after two failures", "put")
+		if out := w.vx("status"); !strings.Contains(out, "the last 2 turns of client") {
+			t.Errorf("vx status does not say why the wake waits:\n%s", out)
+		}
+		if out, _ := w.tryVX("doctor"); !strings.Contains(out, "2 in a row: no wake for it until") {
+			t.Errorf("vx doctor does not say why the wake waits:\n%s", out)
+		}
 		c.prompt("hello again")
 		w.woken("news after two failures") // before the two minutes are over
 		w.delivered("news after two failures", 1)

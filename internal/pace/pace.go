@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"vx/internal/claude"
 	"vx/internal/proc"
 	"vx/internal/state"
 )
@@ -82,6 +83,17 @@ func AfterFailure(n int, ago time.Duration) time.Duration {
 	}
 	wait := failedWaits[min(n, len(failedWaits))-1]
 	return min(max(0, wait-ago), wait)
+}
+
+// Failing tells of a running Claude Code how many of its last turns failed, one after the other, and how long wakes are to
+// wait still because of that. Both are 0 where that is not known.
+func Failing(client proc.ID) (turns int, wait time.Duration) {
+	s, ok := claude.SessionOf(client)
+	if !ok {
+		return 0, 0
+	}
+	turns, last := claude.Failures(s.Transcript())
+	return turns, AfterFailure(turns, time.Since(last))
 }
 
 func file(project *state.Project, client proc.ID) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"vx/internal/claude"
 	"vx/internal/commander"
@@ -23,7 +22,7 @@ func (r *Router) nudge(ctx context.Context, p *project, e commander.Entry) error
 		if s, ok := claude.SessionOf(e.Process); ok {
 			to.Session, to.Transcript = s.SessionID, s.Transcript()
 		}
-		if n, last := claude.Failures(to.Transcript); pace.AfterFailure(n, time.Since(last)) > 0 {
+		if _, wait := pace.Failing(e.Process); wait > 0 {
 			return errLater
 		}
 	}

@@ -33,6 +33,7 @@ type Report struct {
 	MutedUntil time.Time         `json:"muted_until,omitzero"` // zero: not muted
 	Nudge      bool              `json:"nudge,omitempty"`      // what nobody waits for may be typed into a commander's pane
 	Slowed     []Slowed          `json:"slowed"`
+	Failing    []Failing         `json:"failing,omitempty"`
 
 	Tasks []Task `json:"tasks"`          // those that are not over
 	Over  int    `json:"over,omitempty"` // landed or struck, and not among them
@@ -51,6 +52,13 @@ type Slowed struct {
 	Client   proc.ID   `json:"client"`
 	Interval string    `json:"interval"` // between two deliveries
 	Next     time.Time `json:"next"`     // not before
+}
+
+// Failing is a client whose last turns ended in an API error, so that wakes wait.
+type Failing struct {
+	Client proc.ID   `json:"client"`
+	Turns  int       `json:"turns"` // one after the other
+	Next   time.Time `json:"next"`  // nothing is delivered before
 }
 
 // Delivery is one wake that was printed for a client.
@@ -124,6 +132,11 @@ func (r *Report) awaits(p *state.Project) {
 	commanders, err := commander.Live(p.State(), p)
 	r.trouble(err)
 	r.Commanders = append(r.Commanders, commanders...)
+	for _, e := range commanders {
+		if turns, wait := pace.Failing(e.Process); wait > 0 {
+			r.Failing = append(r.Failing, Failing{e.Process, turns, time.Now().Add(wait).UTC().Truncate(time.Second)})
+		}
+	}
 }
 
 func (r *Report) queue(q *wake.Queue) {

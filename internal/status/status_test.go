@@ -189,6 +189,33 @@ func TestAReportTellsWhoIsWokenSlowly(t *testing.T) {
 	}
 }
 
+func TestAReportTellsWhoseTurnsFail(t *testing.T) {
+	p := project(t)
+	put(t, p, "a")
+	config, self := t.TempDir(), proc.Self()
+	t.Setenv("CLAUDE_CONFIG_DIR", config)
+	now := time.Now().UTC().Format(time.RFC3339Nano)
+	failed := `{"type":"user","message":{"role":"user","content":"go on"}}` + "\n" +
+		`{"type":"assistant","isApiErrorMessage":true,"timestamp":"` + now + `","message":{"role":"assistant","content":[]}}` + "\n"
+	session := fmt.Sprintf(`{"pid":%d,"procStart":"%d","sessionId":"s1","cwd":"/","version":"2.1.332","kind":"interactive","entrypoint":"cli","status":"idle"}`, self.PID, self.Start)
+	for path, data := range map[string]string{fmt.Sprintf("sessions/%d.json", self.PID): session, "projects/p/s1.jsonl": failed + failed} {
+		path = filepath.Join(config, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(data), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := commander.Register(p, commander.Entry{Harness: "claude", Session: "s1", Process: self}); err != nil {
+		t.Fatal(err)
+	}
+	r := Of(t.Context(), p, false)
+	if len(r.Failing) != 1 || r.Failing[0].Client != self || r.Failing[0].Turns != 2 {
+		t.Fatalf("%+v, %v", r.Failing, r.Trouble)
+	}
+	if wait := time.Until(r.Failing[0].Next); wait < time.Minute || wait > 2*time.Minute {
+		t.Errorf("they wait for %s, want two minutes since the failure", wait)
+	}
+}
+
 func TestWhatCannotBeReadIsTold(t *testing.T) {
 	p := project(t)
 	put(t, p, "a")
