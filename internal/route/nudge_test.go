@@ -467,10 +467,49 @@ func TestWhomAnAwaitServedIsRememberedWhereWakesMayBeTyped(t *testing.T) {
 	}
 }
 
+func TestAHerdrThatDoesNotTellTheTerminalIsAskedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.nudges()
+	c := w.client()
+	e, _ := w.pane(commander.Entry{Harness: "pi", Process: c.id})
+	later := filepath.Join(t.TempDir(), "herdr.sock")
+	a, err := awaiter.Register(w.dir, w.shop, awaiter.Record{
+		Process: proc.Self(), Project: w.shop.Root, Client: c.id, Harness: "pi", Session: "s1", Pane: e.Pane, Socket: later, Since: time.Now(),
+	})
+	w.must(err)
+	defer a.Close()
+	terminal := func() string {
+		live, err := commander.Live(w.dir, w.shop)
+		w.must(err)
+		if len(live) != 1 {
+			t.Fatalf("%+v", live)
+		}
+		return live[0].Terminal
+	}
+	awaits := w.meet()
+	w.must(os.Symlink(w.herdr.Socket, later))
+	w.router.Remember(w.Context(), awaits)
+	if got := terminal(); got != "" {
+		t.Errorf("asked again at once: %q", got)
+	}
+	w.now.Add(int64(askAgain))
+	w.router.Remember(w.Context(), awaits)
+	if got := terminal(); got != e.Terminal {
+		t.Errorf("terminal %q, want %q", got, e.Terminal)
+	}
+	w.must(os.Remove(later))
+	w.now.Add(int64(askAgain))
+	w.router.Remember(w.Context(), awaits)
+	if w.router.again != 0 {
+		t.Error("it asks on, though it knows all")
+	}
+}
+
 // meet has the router see who waits.
-func (w *world) meet() {
+func (w *world) meet() []awaiter.Entry {
 	w.Helper()
 	live, err := awaiter.List(w.dir, nil)
 	w.must(err)
 	w.router.Remember(w.Context(), live)
+	return live
 }

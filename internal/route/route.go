@@ -58,7 +58,8 @@ type Router struct {
 	round    int
 
 	awaits []awaiter.Entry  // at the last call of Remember, which alone knows these
-	met    map[proc.ID]bool // by the await's process
+	met    map[proc.ID]bool // by the await's process; false where herdr has not told its terminal yet
+	again  time.Duration    // when it is asked once more; 0: not
 }
 
 // project is what is known of one.
