@@ -36,6 +36,8 @@ type grammar struct {
 
 	Run  runCommand `cmd:"" group:"news" brief:"run a command, then wake" help:"Run a command, and put a wake when it has ended."`
 	Loop struct {
+		Green  loopGreen  `cmd:"" help:"Let an agent work until a command ends with 0."`
+		Answer loopAnswer `cmd:"" help:"Answer the question of such a loop, and go on."`
 		List   loopList   `cmd:"" help:"List the runs of the project, ralph.sh's too."`
 		Status loopStatus `cmd:"" help:"Show one run."`
 		Pause  loopPause  `cmd:"" help:"Have a run wait before its next piece of work."`
@@ -43,7 +45,7 @@ type grammar struct {
 		Stop   loopStop   `cmd:"" help:"Have a run end before its next piece of work."`
 		Check  loopCheck  `cmd:"" help:"In a shell loop: wait or end, as it is asked to."`
 		Mark   loopMark   `cmd:"" help:"In a shell loop: write down that the run has ended."`
-	} `cmd:"" group:"news" brief:"see and steer loops" help:"See, pause and stop the runs of loops that let agents work."`
+	} `cmd:"" group:"news" brief:"run and steer loops" help:"Run, see, pause and stop loops that let agents work."`
 	Wake struct {
 		Send wakeSend `cmd:"" help:"Put a wake into a project's queue."`
 		List wakeList `cmd:"" help:"List what the queue holds."`

@@ -3,8 +3,8 @@
 // Command vx wakes an idle coding agent when what it waits for has happened.
 //
 // This package is the command line: the grammar, what commands are given, and how errors are shown and become exit
-// statuses: 0 fine, 1 failed, 80 usage. 2 belongs to a delivery by the hook alone, and `vx run` ends as its command
-// did. What the commands do is in the packages that they call.
+// statuses: 0 fine, 1 failed, 80 usage. 2 belongs to a delivery by the hook alone, but `vx run` ends as its command
+// did, and `vx loop green` as the script that it replaces. What the commands do is in the packages that they call.
 package main
 
 import (

@@ -18,7 +18,7 @@ import (
 	"vx/internal/lock"
 )
 
-// Exit statuses. 2 is not among them; see the package's doc.
+// Exit statuses. 2 is not among them but for vx loop green; see the package's doc.
 const (
 	exitFine   = 0
 	exitFailed = 1
@@ -98,6 +98,9 @@ func report(std stdio, err error) int {
 		command := "vx"
 		if n := p.Context.Selected(); n != nil {
 			command = n.FullPath()
+			if n.Path() == "loop green" {
+				status = exitLoopUsage
+			}
 			what = n.Path() + ": " + strings.TrimPrefix(what, n.Path()+": ") // kong names the command in some
 			for _, arg := range n.Positional {
 				what = strings.ReplaceAll(what, arg.ShortSummary(), strings.ToUpper(arg.Name))
