@@ -26,7 +26,8 @@ const (
 // change is what has become of the working tree since the run began.
 type change struct {
 	files   []file
-	missing bool // it could not be found out
+	missing bool   // it could not be found out
+	trouble string // why some of it may be missing
 }
 
 // file is one that has changed.
@@ -47,16 +48,17 @@ func (l *looper) remember(ctx context.Context) error {
 	l.Store = filepath.Join(l.run.Dir, "tree")
 	err := os.MkdirAll(l.Store, 0o700)
 	if err == nil {
-		l.Base, err = l.snapshot(ctx)
+		l.Base, _, err = l.snapshot(ctx)
 	}
 	return err
 }
 
-// snapshot writes the working tree as it is, with an index of its own.
-func (l *looper) snapshot(ctx context.Context) (string, error) {
+// snapshot writes the working tree as it is, with an index of its own. What git cannot read is left out, and why is said:
+// one such file must not hide all the others.
+func (l *looper) snapshot(ctx context.Context) (tree, trouble string, err error) {
 	at, err := l.git(ctx, "", "rev-parse", "--git-path", "index")
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	index := filepath.Join(l.run.Dir, "index")
 	defer os.Remove(index)
@@ -67,16 +69,23 @@ func (l *looper) snapshot(ctx context.Context) (string, error) {
 	}
 	if data, err := os.ReadFile(path); err == nil {
 		if err := os.WriteFile(index, data, 0o600); err != nil {
-			return "", err
+			return "", "", err
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+		return "", "", err
 	}
-	if _, err := l.git(ctx, index, "add", "--all", "--ignore-errors", "."); err != nil {
-		return "", err
+	for _, what := range []string{"--all", "--update"} {
+		_, err := l.git(ctx, index, "add", what, "--ignore-errors", ".")
+		if err == nil {
+			break
+		}
+		if _, ok := errors.AsType[*exec.ExitError](err); !ok || ctx.Err() != nil {
+			return "", "", err
+		}
+		trouble = err.Error()
 	}
 	out, err := l.git(ctx, index, "write-tree")
-	return strings.TrimSpace(string(out)), err
+	return strings.TrimSpace(string(out)), trouble, err
 }
 
 // change compares the working tree with what it was.
@@ -85,10 +94,11 @@ func (l *looper) change(ctx context.Context) (change, error) {
 	if l.Base == "" {
 		return c, errors.New("git: how it was is not known")
 	}
-	now, err := l.snapshot(ctx)
+	now, trouble, err := l.snapshot(ctx)
 	if err != nil {
 		return c, err
 	}
+	c.trouble = trouble
 	own, err := l.own(ctx)
 	if err != nil {
 		return c, err
@@ -147,10 +157,13 @@ func (c change) text() string {
 	if c.missing {
 		return "What has changed could not be found out.\n"
 	}
-	if len(c.files) == 0 {
-		return "Nothing has changed since the run began.\n"
-	}
 	var b strings.Builder
+	if c.trouble != "" {
+		b.WriteString("Some files could not be read; they may have changed, too:\n\n" + quote(c.trouble) + "\n")
+	}
+	if len(c.files) == 0 {
+		return b.String() + "Nothing has changed since the run began.\n"
+	}
 	b.WriteString("All files that have changed since the run began (added A, modified M, deleted D, another type T):\n\n")
 	what := ""
 	for _, f := range c.files {

@@ -216,3 +216,20 @@ func TestAFileThatBecameALinkKeepsItsPatch(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
+
+func TestWhatGitCannotReadHidesNothingElse(t *testing.T) {
+	w := newTree(t, ".loop/task.md", "true")
+	w.write("tracked", "old\n")
+	w.git("add", "tracked")
+	w.git("commit", "-qm", "first")
+	w.remember()
+	w.write("tracked", "new\n")
+	w.write("sub/file", "x\n")
+	w.git("init", "-q", "sub") // has no commit: git adds nothing then
+	got := w.change()
+	for _, want := range []string{"Some files could not be read", "sub/", "M tracked\n", "+new\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+}

@@ -265,7 +265,7 @@ func (l *looper) red(gate, writer ended) error {
 
 // green asks the judge.
 func (l *looper) green(ctx context.Context, log *os.File, writer ended) (Result, error) {
-	words, passes := "no judge was asked", true
+	words, passes, silent := "no judge was asked", true, false
 	if l.Judge != None {
 		l.begin("judge")
 		said, err := l.ask(ctx, log)
@@ -276,7 +276,7 @@ func (l *looper) green(ctx context.Context, log *os.File, writer ended) (Result,
 			return l.cut(ctx, ctx.Err())
 		}
 		words, passes = strings.TrimSpace(said), verdict(said)
-		if words == "" {
+		if silent = words == ""; silent {
 			words, passes = "the judge gave no answer", !l.JudgeRequired
 			if passes {
 				l.show.Say("warning: the judge gave no answer; the gate alone decides")
@@ -291,7 +291,7 @@ func (l *looper) green(ctx context.Context, log *os.File, writer ended) (Result,
 	switch {
 	case passes:
 		return l.finish(Result{Reason: loop.Done, Words: fmt.Sprintf("verified after %s", passesOf(l.pass))})
-	case words == "the judge gave no answer":
+	case silent:
 		return l.finish(Result{Reason: loop.Failed, Words: "the gate is green, but the judge gave no answer, and --judge-required wants one"})
 	}
 	l.carry = "The gate is green, but a judge has rejected the change:\n\n" + quote(cut(words, maxWords)) + "\nDiagnose this, and go on from the current tree.\n"
