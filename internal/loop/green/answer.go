@@ -59,18 +59,31 @@ func Open(all []loop.Found) ([]Asked, error) {
 func Answer(ctx context.Context, p *state.Project, a Asked, text string, command []string, show Show) (Result, error) {
 	k := a.kept
 	k.Max = max(k.Max, k.Passes+1)
-	text = strings.TrimSpace(wake.Clean(text))
-	return start(ctx, p, k, command, show, func(l *looper) error {
-		// The tree is ours now, so nobody else answers at the same time.
-		path := filepath.Join(a.Dir, answerFile)
-		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("run %s: its question has an answer: %w", a.ID, fs.ErrExist)
-		}
-		l.carry = "The human has answered the question that the pass before has asked; the ledger has both. The decision:\n\n" + quote(text)
-		err := l.append(fmt.Sprintf("\n## answer · %s\n\nThe human has decided:\n\n%s", time.Now().UTC().Format(time.RFC3339), quote(text)))
-		if err != nil {
-			return err
-		}
-		return atomicfile.Create(path, []byte(text+"\n"), 0o600)
-	})
+	return start(ctx, p, k, command, show, &answer{&a, strings.TrimSpace(wake.Clean(text))})
+}
+
+// answer is what the human has decided.
+type answer struct {
+	to   *Asked
+	text string
+}
+
+func (a *answer) path() string { return filepath.Join(a.to.Dir, answerFile) }
+
+// wanted refuses a second answer.
+func (a *answer) wanted() error {
+	if _, err := os.Lstat(a.path()); err == nil {
+		return fmt.Errorf("run %s: its question has an answer: %w", a.to.ID, fs.ErrExist)
+	}
+	return nil
+}
+
+// take writes the answer down. Until the last step the question is open.
+func (l *looper) take(a *answer) error {
+	l.carry = "The human has answered the question that the pass before has asked; the ledger has both. The decision:\n\n" + quote(a.text)
+	err := l.append(fmt.Sprintf("\n## answer · %s\n\nThe human has decided:\n\n%s", time.Now().UTC().Format(time.RFC3339), quote(a.text)))
+	if err != nil {
+		return err
+	}
+	return atomicfile.Create(a.path(), []byte(a.text+"\n"), 0o600)
 }

@@ -110,8 +110,8 @@ func Run(ctx context.Context, p *state.Project, o Options, command []string, sho
 	return start(ctx, p, kept{Options: o}, command, show, nil)
 }
 
-// start makes the run. began is called once the tree is this run's, before anything works.
-func start(ctx context.Context, p *state.Project, k kept, command []string, show Show, began func(*looper) error) (res Result, err error) {
+// start makes the run, and goes on with an answer where there is one.
+func start(ctx context.Context, p *state.Project, k kept, command []string, show Show, a *answer) (res Result, err error) {
 	text, err := readTask(k.Task)
 	if err != nil {
 		return Result{Status: 1}, err
@@ -135,7 +135,7 @@ func start(ctx context.Context, p *state.Project, k kept, command []string, show
 		ctx, cancel = context.WithTimeoutCause(ctx, k.MaxTime, errTime)
 		defer cancel()
 	}
-	res, err = l.all(ctx, began)
+	res, err = l.all(ctx, a)
 	res.Run, res.Pass, res.Spent, res.Known = run.ID, l.pass, l.Spent, l.costs && !l.lost
 	if err != nil {
 		res.Reason, res.Status = loop.Failed, loop.Failed.Status(0)
@@ -145,19 +145,25 @@ func start(ctx context.Context, p *state.Project, k kept, command []string, show
 }
 
 // all is the run from its first word to its end.
-func (l *looper) all(ctx context.Context, began func(*looper) error) (Result, error) {
+func (l *looper) all(ctx context.Context, a *answer) (Result, error) {
+	if a != nil {
+		// The tree is this run's now, so nobody else answers at the same time.
+		if err := a.wanted(); err != nil {
+			return Result{}, err
+		}
+	}
 	aside, err := l.putAside(time.Now())
 	if err != nil {
 		return Result{}, err
 	}
-	if aside != "" && began == nil {
+	if aside != "" && a == nil {
 		l.show.Say("a question of an earlier run was never answered; it is kept as " + aside)
 	}
 	if err := l.append(fmt.Sprintf("\n--- run %s, %s, max %d ---\n", l.run.ID, time.Now().UTC().Format(time.RFC3339), l.Max)); err != nil {
 		return Result{}, err
 	}
-	if began != nil {
-		if err := began(l); err != nil {
+	if a != nil {
+		if err := l.take(a); err != nil {
 			return Result{}, err
 		}
 	}
