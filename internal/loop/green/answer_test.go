@@ -28,6 +28,7 @@ func asks(t *testing.T) (*state.Project, Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("HOME", home)
 	d, err := state.OpenAt(filepath.Join(home, "state"))
 	if err != nil {
 		t.Fatal(err)
