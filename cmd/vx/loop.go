@@ -272,7 +272,7 @@ func describe(f *loop.Found) string {
 		row("stop", "asked for; it ends before its next piece of work")
 	}
 	if f.State == loop.Silent {
-		row("", "nothing has changed for %s; if it has ended: vx loop mark --run-dir %s --reason CRASHED", age(f.Changed, now), state.Quote(f.Dir))
+		row("", "nothing has changed for %s; if it has ended: vx loop mark --run-dir %s --reason CRASHED", age(f.Changed, now), state.Quote(printable(f.Dir)))
 	}
 	row("directory", "%s", printable(f.Dir))
 	return b.String()

@@ -261,13 +261,17 @@ func TestAShellLoopHasTheSameManners(t *testing.T) {
 
 func TestMarkersOfSeveralHandsAreOne(t *testing.T) {
 	dir := t.TempDir()
-	done := make(chan error)
-	for _, reason := range Reasons {
+	var hands []*Run
+	for range Reasons {
 		r, err := Join(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		go func() { done <- r.Finish(reason, "") }()
+		hands = append(hands, r)
+	}
+	done := make(chan error)
+	for i, reason := range Reasons {
+		go func() { done <- hands[i].Finish(reason, "") }()
 	}
 	for range Reasons {
 		if err := <-done; err != nil {

@@ -123,14 +123,19 @@ func (f *Found) Resume() error {
 	return nil
 }
 
-// Endable refuses a run of whose worker nothing is known.
+// Endable refuses a run of whose worker nothing is known here.
 func (f *Found) Endable() error {
-	if f.record != nil {
+	why := "is kept by another program: its worker is not known"
+	switch {
+	case f.record == nil:
+	case f.record.here():
 		return nil
+	default:
+		why = "is on another machine: its worker is not seen from here"
 	}
 	return &Unfound{
-		fmt.Sprintf("Run %s is kept by another program: its worker is not known and cannot be ended", line(f.ID)),
-		"vx loop stop --run " + state.Quote(f.ID) + " lets the worker finish",
+		fmt.Sprintf("Run %s %s and cannot be ended", line(f.ID), why),
+		"vx loop stop --run " + state.Quote(line(f.ID)) + " lets the worker finish",
 	}
 }
 

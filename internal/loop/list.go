@@ -222,18 +222,15 @@ func (f *Found) bury(p progress) (progress, error) {
 		return p, err
 	}
 	defer l.Unlock()
-	now, err := readProgress(f.Dir)
-	if err != nil || now.reason != "" {
-		return now, err
-	}
 	f.State = Dead
-	reason, err := end(f.Dir, Crashed, fmt.Sprintf("process %d, whose run this is, has ended without a word", f.record.PID))
+	reason, fresh, err := end(f.Dir, Crashed, fmt.Sprintf("process %d, whose run this is, has ended without a word", f.record.PID))
 	if err != nil {
-		return now, err
+		return p, err
 	}
-	f.Fresh = true
-	now.reason, now.changed = reason, time.Now()
-	return now, nil
+	f.Fresh = fresh
+	now, err := readProgress(f.Dir)
+	now.reason = reason
+	return now, err
 }
 
 // take draws the conclusions.

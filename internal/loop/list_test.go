@@ -197,6 +197,7 @@ func TestTheRunThatIsMeantIsFound(t *testing.T) {
 		"the only one":     {[]Found{done, a}, "", "a-1", "a-1"},
 		"several":          {[]Found{a, ab}, "", "Multiple active runs, specify --run: a-1, ab-2", "Multiple active runs, specify --run: a-1, ab-2"},
 		"by id":            {[]Found{a, ab}, "ab-2", "ab-2", "ab-2"},
+		"whole, of two":    {[]Found{a, run("a-12", "", false)}, "a-1", "a-1", "a-1"},
 		"shortened":        {[]Found{a, ab}, "ab", "ab-2", "ab-2"},
 		"too short":        {[]Found{a, ab, abc}, "ab", "Multiple active runs, specify --run: ab-2, abc-3", "Multiple active runs, specify --run: ab-2, abc-3"},
 		"unknown":          {[]Found{a}, "b", "Run b not found or not active", "Run b not found or not active"},

@@ -75,6 +75,11 @@ func prose(text string) string {
 	return b.String()
 }
 
+// header is how a progress.txt begins.
+func header(of, id string, began time.Time) string {
+	return defuse(fmt.Sprintf("# Progress of a run of %s\nRun: %s\nStarted: %s\n---\n", line(of), line(id), began.UTC().Format(time.RFC3339)))
+}
+
 // marker is what is appended to progress.txt at a run's end. It stands in lines of its own whatever is before it.
 func marker(reason Reason, before []byte) string {
 	text := "\n" + reasonKey + defuse(line(string(reason))) + "\n" + complete + "\n"

@@ -87,8 +87,7 @@ func Create(p *state.Project, plan Plan) (_ *Run, err error) {
 		return nil, err
 	}
 	// Old readers take a run for one when its progress.txt is there.
-	head := fmt.Sprintf("# Progress of a run of vx loop %s\nRun: %s\nStarted: %s\n---\n", line(plan.Kind), r.ID, now.Format(time.RFC3339))
-	if err := add(r.Dir, head, true); err != nil {
+	if err := add(r.Dir, header("vx loop "+plan.Kind, r.ID, now), true); err != nil {
 		return nil, err
 	}
 	if err := holdTree(p, plan.Tree, r); err != nil {
@@ -342,7 +341,7 @@ func (r *Run) Finish(reason Reason, say string) error {
 	return nil
 }
 
-// finishForeign writes the marker of a run that nobody owns, unless somebody else has.
+// finishForeign ends a run that nobody owns.
 func (r *Run) finishForeign(reason Reason, say string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -351,32 +350,28 @@ func (r *Run) finishForeign(reason Reason, say string) error {
 		return fmt.Errorf("run %s: %w", r.ID, err)
 	}
 	defer l.Unlock()
-	p, err := readProgress(r.Dir)
-	if err != nil {
-		return fmt.Errorf("run %s: %w", r.ID, err)
-	}
-	if p.reason != "" {
-		r.ended = true
-		return nil
-	}
 	return r.mark(reason, say)
 }
 
 // mark is for whoever holds the run's lock.
 func (r *Run) mark(reason Reason, say string) error {
-	if _, err := end(r.Dir, reason, say); err != nil {
+	_, fresh, err := end(r.Dir, reason, say)
+	if err != nil {
 		return fmt.Errorf("run %s: %w", r.ID, err)
 	}
 	r.ended = true
-	r.say(prose(say))
+	if fresh {
+		r.say(prose(say))
+	}
 	return nil
 }
 
-// end writes a marker, or completes one that was begun: its reason is the run's then.
-func end(dir string, reason Reason, say string) (Reason, error) {
+// end writes a marker, unless there is one, and returns the reason that stands there now. One that was begun is completed:
+// its reason was the run's. fresh says that something was written. It is for whoever holds the run's lock.
+func end(dir string, reason Reason, say string) (_ Reason, fresh bool, err error) {
 	p, err := readProgress(dir)
-	if err != nil {
-		return "", err
+	if err != nil || p.reason != "" {
+		return p.reason, false, err
 	}
 	text := ""
 	switch {
@@ -392,7 +387,7 @@ func end(dir string, reason Reason, say string) (Reason, error) {
 	if text != "" {
 		before = []byte(text)
 	}
-	return reason, add(dir, text+marker(reason, before), true)
+	return reason, true, add(dir, text+marker(reason, before), true)
 }
 
 // release gives the locks back and ends the heartbeat. r.mu is held, or nobody else knows of r.

@@ -189,6 +189,34 @@ func TestARunEndsOnce(t *testing.T) {
 	}
 }
 
+func TestAnEndOfAnotherHandStaysTheOnlyOne(t *testing.T) {
+	w := newWorld(t)
+	r := w.create(w.plan())
+	if err := add(r.Dir, marker(Failed, nil), true); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Finish(Done, "late"); err != nil {
+		t.Fatal(err)
+	}
+	if f := w.only(); f.Reason != Failed || strings.Count(progressOf(t, r.Dir), complete) != 1 {
+		t.Errorf("%+v", f)
+	}
+	w.create(w.plan())
+}
+
+func TestNothingIsWrittenThroughALink(t *testing.T) {
+	w := newWorld(t)
+	r := w.create(w.plan())
+	path, victim := filepath.Join(r.Dir, progressFile), filepath.Join(w.p.Root, "victim")
+	write(t, victim, "")
+	if err := errors.Join(os.Remove(path), os.Symlink(victim, path)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Log("text"); err == nil || read(t, victim) != "" {
+		t.Errorf("%v, %q", err, read(t, victim))
+	}
+}
+
 func TestAnEndThatCannotBeWrittenIsNoEnd(t *testing.T) {
 	w := newWorld(t)
 	r := w.create(w.plan())
@@ -259,6 +287,23 @@ func TestAGivenDirectoryIsListedAndUsedOnce(t *testing.T) {
 	}
 	if all := w.list(); len(all) != 0 {
 		t.Errorf("%+v", all)
+	}
+}
+
+func TestTheNameOfADirectoryIsNoEnd(t *testing.T) {
+	w := newWorld(t)
+	plan := w.plan()
+	plan.Dir = filepath.Join(originals(w.p.Root), "promise=COMPLETE")
+	r := w.create(plan)
+	shell := filepath.Join(originals(w.p.Root), "completion_reason=DONE promise=COMPLETE")
+	if err := os.Mkdir(shell, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Join(shell); err != nil {
+		t.Fatal(err)
+	}
+	if text := progressOf(t, r.Dir) + progressOf(t, shell); strings.Contains(text, complete) {
+		t.Errorf("%s", text)
 	}
 }
 
@@ -441,6 +486,9 @@ func TestNobodyIsEndedWhoIsNotTheWorker(t *testing.T) {
 			continue
 		}
 		f := Found{ID: "r", Dir: dir, record: &record}
+		if err := f.Endable(); (err != nil) != (name == "another machine") {
+			t.Errorf("%s: %v", name, err)
+		}
 		if ended, _ := f.EndWorker(); ended || id.Status() != proc.Running {
 			t.Fatalf("%s: ended %v, the process is %v", name, ended, id.Status())
 		}

@@ -46,8 +46,7 @@ func Join(dir string) (*Run, error) {
 	r := &Run{ID: filepath.Base(dir), Dir: dir}
 	r.paused, r.ended = !p.pausedSince().IsZero(), p.reason != ""
 	if !p.there {
-		head := fmt.Sprintf("# Progress of a run of a shell loop\nRun: %s\nStarted: %s\n---\n", line(r.ID), time.Now().UTC().Format(time.RFC3339))
-		if err := add(dir, head, true); err != nil {
+		if err := add(dir, header("a shell loop", r.ID, time.Now()), true); err != nil {
 			return nil, err
 		}
 	}

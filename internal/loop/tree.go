@@ -27,7 +27,7 @@ func (b *Busy) Error() string {
 	if b.Run == "" { // it has only just begun
 		return fmt.Sprintf("loop: %s: another loop works on it", b.Tree)
 	}
-	return fmt.Sprintf("loop: %s: run %s works on it (%s, process %d, since %s)", b.Tree, b.Run, b.Kind, b.PID, b.Since.Local().Format("2006-01-02 15:04:05"))
+	return fmt.Sprintf("loop: %s: run %s works on it (%s, process %d, since %s)", b.Tree, line(b.Run), line(b.Kind), b.PID, b.Since.Local().Format("2006-01-02 15:04:05"))
 }
 
 // Hint is the command that ends the other one.
@@ -35,7 +35,7 @@ func (b *Busy) Hint() string {
 	if b.Run == "" {
 		return "vx loop list"
 	}
-	return "vx loop stop --run " + state.Quote(b.Run) + " --project " + state.Quote(b.Project) + ", or use another git worktree"
+	return "vx loop stop --run " + state.Quote(line(b.Run)) + " --project " + state.Quote(b.Project) + ", or use another git worktree"
 }
 
 // treeLock is the file that is locked by whoever works on a tree, whatever project that belongs to.
