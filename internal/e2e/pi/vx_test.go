@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,14 @@ var built struct {
 }
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given { // what they do as a rule is wait
+		if err := flag.Set("test.parallel", "6"); err != nil {
+			panic(err)
+		}
+	}
 	code := m.Run()
 	if built.dir != "" {
 		os.RemoveAll(built.dir)
@@ -158,20 +167,27 @@ func (w *world) receipts(title string) int {
 	}
 	n := 0
 	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			w.t.Fatal(err)
+		n += w.receiptsIn(name, title)
+	}
+	return n
+}
+
+func (w *world) receiptsIn(name, title string) int {
+	w.t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(data)) {
+		var row struct {
+			Message struct {
+				Role    string
+				Content json.RawMessage
+			}
 		}
-		for line := range strings.Lines(string(data)) {
-			var row struct {
-				Message struct {
-					Role    string
-					Content json.RawMessage
-				}
-			}
-			if json.Unmarshal([]byte(line), &row) == nil && row.Message.Role == "user" && strings.Contains(string(row.Message.Content), title) {
-				n++
-			}
+		if json.Unmarshal([]byte(line), &row) == nil && row.Message.Role == "user" && strings.Contains(string(row.Message.Content), title) {
+			n++
 		}
 	}
 	return n

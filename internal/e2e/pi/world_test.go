@@ -32,9 +32,11 @@ type world struct {
 	env     []string // the whole environment of Pi and of commands
 }
 
-// newWorld is a project with the extension, whose commanders wait, and a Pi that has a model and a key.
+// newWorld is a project with the extension, whose commanders wait, and a Pi that has a model and a key. Its test runs beside
+// others.
 func newWorld(t *testing.T, r release) *world {
 	t.Helper()
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "vx-pi-")
 	if err != nil {
 		t.Fatal(err)
@@ -54,11 +56,10 @@ func newWorld(t *testing.T, r release) *world {
 	w.write(w.agent("extensions/.keep"), "")
 	w.copyFile(buildVX(t), filepath.Join(w.home, ".local", "bin", "vx"), 0o755)
 	w.newProject(w.project)
-	w.install(filepath.Join(w.project, ".pi", "extensions"))
 	return w
 }
 
-// newProject makes a repository whose commanders wait outside of herdr's panes too.
+// newProject makes a repository with the extension, whose commanders wait outside of herdr's panes too.
 func (w *world) newProject(root string) {
 	w.t.Helper()
 	w.write(filepath.Join(root, "README"), "a project\n")
@@ -67,7 +68,7 @@ func (w *world) newProject(root string) {
 			w.t.Fatalf("git %q: %d", args, status)
 		}
 	}
-	w.vxIn(root, "init", "--await", "always", "--yes")
+	w.vxIn(root, "init", "--harness", "pi", "--await", "always", "--yes")
 }
 
 // install puts the extension into a folder.
@@ -233,7 +234,12 @@ func (w *world) open(dir string, env []string, args ...string) *tmux.Pane {
 	if w.release == today {
 		words = append(words, "--approve")
 	}
-	return tmux.Start(w.t, tmux.Command{Dir: dir, Env: append(append([]string{}, w.env...), env...), Args: append(words, args...), Width: 160, Height: 50})
+	return w.openWith(dir, append(words, args...), env...)
+}
+
+func (w *world) openWith(dir string, words []string, env ...string) *tmux.Pane {
+	w.t.Helper()
+	return tmux.Start(w.t, tmux.Command{Dir: dir, Env: append(append([]string{}, w.env...), env...), Args: words, Width: 160, Height: 50})
 }
 
 // start opens Pi in the project and waits until one more commander waits.
