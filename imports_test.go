@@ -56,6 +56,7 @@ var imports = map[string][]string{
 	"internal/torture": anything,
 	"internal/e2e":     anything,
 
+	"internal/e2e/clients":  nil,
 	"internal/e2e/openai":   nil,
 	"internal/e2e/opencode": anything,
 	"internal/e2e/pi":       anything,

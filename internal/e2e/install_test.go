@@ -3,14 +3,10 @@
 package e2e
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
+
+	"vx/internal/e2e/clients"
 )
 
 // versions are the clients that docs/claude-code.md was measured on: one that sends its hooks no signal when it ends and
@@ -28,52 +24,8 @@ func forEachClient(t *testing.T, test func(t *testing.T, version string)) {
 	}
 }
 
-var installing sync.Mutex
-
-// clientBinary returns the client's program, installed from npm into the cache where it is not there yet.
+// clientBinary is the client's program.
 func clientBinary(t *testing.T, version string) string {
 	t.Helper()
-	installing.Lock()
-	defer installing.Unlock()
-	root, err := cacheRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	home := filepath.Join(root, version)
-	binary := filepath.Join(home, "node_modules", "@anthropic-ai", "claude-code-linux-x64", "claude")
-	if _, err := os.Stat(binary); err == nil {
-		return binary
-	}
-	if err := installClient(version, home); err != nil {
-		t.Fatal(err)
-	}
-	return binary
-}
-
-func cacheRoot() (string, error) {
-	if dir := os.Getenv("VX_E2E_CACHE"); dir != "" {
-		return filepath.Abs(dir)
-	}
-	return filepath.Abs(filepath.Join("..", "..", ".cache", "claude"))
-}
-
-// installClient installs beside its final place and renames: a run that is killed in the middle leaves no half client.
-func installClient(version, home string) error {
-	if err := os.MkdirAll(filepath.Dir(home), 0o755); err != nil {
-		return err
-	}
-	scratch, err := os.MkdirTemp(filepath.Dir(home), "installing-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(scratch)
-	npm := exec.Command("npm", "install", "--prefix", scratch, "--no-audit", "--no-fund", "--ignore-scripts",
-		"@anthropic-ai/claude-code@"+version)
-	if out, err := npm.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm install claude-code@%s: %w\n%s", version, err, out)
-	}
-	if err := os.Rename(scratch, home); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
+	return filepath.Join(clients.Installed(t, "@anthropic-ai/claude-code", version), "@anthropic-ai", "claude-code-linux-x64", "claude")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"vx/internal/e2e/clients"
 	"vx/internal/e2e/openai"
 )
 
@@ -38,7 +39,7 @@ func TestAWakeDuringCompactionIsHeldUntilItsEnd(t *testing.T) {
 // Without a model every message is refused, and nothing says so but an error that a program sees.
 func TestAWakeThatPiCannotTakeGoesToTheNextPi(t *testing.T) {
 	forEachPi(t, func(t *testing.T, w *world) {
-		w.configure(false)
+		clients.PiConfig(t, w.home, "")
 		p := w.drive(w.project)
 		w.awaiting(1)
 		w.send("deploy finished")
@@ -51,7 +52,7 @@ func TestAWakeThatPiCannotTakeGoesToTheNextPi(t *testing.T) {
 		w.becomes("deploy finished", "put", "claimed")
 		p.end()
 		w.becomes("deploy finished", "put", "claimed", "released")
-		w.configure(true)
+		clients.PiConfig(t, w.home, w.model.URL)
 		w.drive(w.project)
 		w.becomes("deploy finished", append([]string{"put", "claimed", "released"}, acknowledged[1:]...)...)
 		w.once("deploy finished")

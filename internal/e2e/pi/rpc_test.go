@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"vx/internal/e2e/clients"
 )
 
 // A program is a Pi that another program drives, in rpc mode.
@@ -29,10 +31,7 @@ type program struct {
 // drive starts Pi in rpc mode in a folder.
 func (w *world) drive(dir string, env ...string) *program {
 	w.t.Helper()
-	words := w.release.command(w.t)
-	if w.release == today {
-		words = append(words, "--approve")
-	}
+	words := w.release.Trusting(w.t)
 	p := &program{w: w, cmd: exec.Command(words[0], append(words[1:], "--mode", "rpc")...), ended: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env = dir, append(append([]string{}, w.env...), env...)
 	var err error
@@ -179,11 +178,8 @@ func TestPrintAndJSONModesStartNothing(t *testing.T) {
 	forEachPi(t, func(t *testing.T, w *world) {
 		for _, args := range [][]string{{"-p", "SLOW2 please"}, {"--mode", "json", "SLOW2 please"}} {
 			w.quiet(w.project, func() {
-				words := append(w.release.command(t)[1:], args...)
-				if w.release == today {
-					words = append(words, "--approve")
-				}
-				if out, status := w.run(w.project, w.release.command(t)[0], words...); status != 0 || !strings.Contains(out, "mock reply") {
+				words := append(w.release.Trusting(t), args...)
+				if out, status := w.run(w.project, words[0], words[1:]...); status != 0 || !strings.Contains(out, "mock reply") {
 					t.Errorf("pi %q ended with %d: %s", args, status, out)
 				}
 			})
@@ -224,7 +220,7 @@ func TestALinkedWorktreeStartsNothing(t *testing.T) {
 
 // A submodule has a file for a .git too, but is nobody's camp.
 func TestASubmoduleIsNoCamp(t *testing.T) {
-	w := newWorld(t, today)
+	w := newWorld(t, clients.PiToday)
 	sub := filepath.Join(w.project, "sub")
 	if _, status := w.run(w.project, "/usr/bin/git", "-c", "protocol.file.allow=always", "submodule", "add", "-q", w.project, "sub"); status != 0 {
 		t.Fatal("git submodule add")
@@ -268,8 +264,8 @@ func TestTheExtensionInBothPlacesRunsOnce(t *testing.T) {
 }
 
 func TestAnUntrustedProjectStartsNothingUntilItIsTrusted(t *testing.T) {
-	w := newWorld(t, today)
-	words := w.release.command(t)
+	w := newWorld(t, clients.PiToday)
+	words := w.release.Command(t)
 	p := w.openWith(w.project, words)
 	p.WaitScreen(t, "Trust project folder?")
 	if children := w.children(); len(children) > 0 {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"vx/internal/e2e/clients"
 )
 
 func TestTwoPisShareOneQueue(t *testing.T) {
@@ -29,7 +31,7 @@ func TestTwoPisShareOneQueue(t *testing.T) {
 
 // What a person or another harness takes by hand is not told to Pi, and the other way round.
 func TestAPiAndADrainShareOneQueue(t *testing.T) {
-	w := newWorld(t, today)
+	w := newWorld(t, clients.PiToday)
 	w.drive(w.project)
 	w.awaiting(1)
 	drained := ""

@@ -4,7 +4,6 @@ package pi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"vx/internal/awaiter"
 	"vx/internal/daemon"
+	"vx/internal/e2e/clients"
 	"vx/internal/e2e/openai"
 	"vx/internal/e2e/tmux"
 	"vx/internal/proc"
@@ -24,7 +24,7 @@ import (
 // A world is everything one test may touch.
 type world struct {
 	t       *testing.T
-	release release
+	release clients.Pi
 	model   *openai.Server
 	dir     string // holds all that follows
 	home    string
@@ -34,7 +34,7 @@ type world struct {
 
 // newWorld is a project with the extension, whose commanders wait, and a Pi that has a model and a key. Its test runs beside
 // others.
-func newWorld(t *testing.T, r release) *world {
+func newWorld(t *testing.T, r clients.Pi) *world {
 	t.Helper()
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "vx-pi-")
@@ -48,11 +48,12 @@ func newWorld(t *testing.T, r release) *world {
 	t.Cleanup(w.clean)
 	w.model = openai.Start(t)
 	w.env = []string{
-		"PATH=" + filepath.Dir(r.command(t)[0]) + ":/usr/bin:/bin", "HOME=" + w.home, "TMPDIR=" + w.path("tmp"), "TERM=xterm-256color", "LANG=C.UTF-8",
-		"VEXILLUM_HOME=" + w.path("state"), "PI_OFFLINE=1", "PI_SKIP_VERSION_CHECK=1", "PI_TELEMETRY=0",
+		"PATH=" + filepath.Dir(r.Command(t)[0]) + ":/usr/bin:/bin", "HOME=" + w.home, "TMPDIR=" + w.path("tmp"), "TERM=xterm-256color", "LANG=C.UTF-8",
+		"VEXILLUM_HOME=" + w.path("state"),
 	}
+	w.env = append(w.env, clients.PiEnv...)
 	w.write(w.path("tmp/.keep"), "")
-	w.configure(true)
+	clients.PiConfig(t, w.home, w.model.URL)
 	w.write(w.agent("extensions/.keep"), "")
 	w.copyFile(buildVX(t), filepath.Join(w.home, ".local", "bin", "vx"), 0o755)
 	w.newProject(w.project)
@@ -77,19 +78,6 @@ func (w *world) install(dir string) {
 	w.copyFile(filepath.FromSlash("../../../install/extensions/pi/vexillum-wake.ts"), filepath.Join(dir, "vexillum-wake.ts"), 0o600)
 }
 
-// configure gives Pi the model on loopback, with a key that is none; or no model at all.
-func (w *world) configure(withModel bool) {
-	w.t.Helper()
-	models, settings := map[string]any{}, map[string]any{}
-	if withModel {
-		models["providers"] = map[string]any{"mock": map[string]any{"baseUrl": w.model.URL, "apiKey": "not-a-key", "api": "openai-completions",
-			"models": []any{map[string]any{"id": "mock-1", "contextWindow": 100000, "maxTokens": 4096}}}}
-		settings = map[string]any{"defaultProvider": "mock", "defaultModel": "mock-1", "compaction": map[string]any{"keepRecentTokens": 10}}
-	}
-	w.writeJSON(w.agent("models.json"), models)
-	w.writeJSON(w.agent("settings.json"), settings)
-}
-
 func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
 
 // agent is a path in Pi's own folder.
@@ -103,15 +91,6 @@ func (w *world) write(name, data string) {
 	if err := os.WriteFile(name, []byte(data), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-}
-
-func (w *world) writeJSON(name string, v any) {
-	w.t.Helper()
-	data, err := json.Marshal(v)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.write(name, string(data))
 }
 
 func (w *world) copyFile(from, to string, mode os.FileMode) {
@@ -230,11 +209,7 @@ func (w *world) eventually(what string, ok func() bool) {
 // open opens Pi in a folder, trusted where that is asked, and returns without waiting for it.
 func (w *world) open(dir string, env []string, args ...string) *tmux.Pane {
 	w.t.Helper()
-	words := w.release.command(w.t)
-	if w.release == today {
-		words = append(words, "--approve")
-	}
-	return w.openWith(dir, append(words, args...), env...)
+	return w.openWith(dir, append(w.release.Trusting(w.t), args...), env...)
 }
 
 func (w *world) openWith(dir string, words []string, env ...string) *tmux.Pane {
