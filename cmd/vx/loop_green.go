@@ -319,7 +319,10 @@ func (s *loopShow) end(res green.Result, err error) error {
 		words += ", " + cost(res.Spent, res.Known)
 	}
 	fmt.Fprintln(s.std.errw(), words)
-	if res.Reason == loop.Escalated {
+	switch {
+	case res.Hint != "":
+		fmt.Fprintf(s.std.errw(), "hint: %s\n", res.Hint)
+	case res.Reason == loop.Escalated:
 		fmt.Fprintf(s.std.errw(), "hint: vx loop answer --run %s TEXT\n", state.Quote(printable(res.Run)))
 	}
 	return exitStatus(res.Status)

@@ -28,7 +28,9 @@ type api struct {
 // A request is one call of the model.
 type request struct {
 	at   time.Time
-	main bool // the model loop, which carries tools; the others make titles and summaries
+	main bool // the model loop, which carries tools; the others make titles and summaries, or are a judge's
+	// model is the one that is asked for.
+	model string
 	// tail is what the model is told since it last spoke, one text per message.
 	tail []string
 }
@@ -43,6 +45,8 @@ type answer struct {
 	status int           // or an error with this HTTP status
 	gate   chan struct{} // the answer starts at once, and ends when this is closed (nil: at once)
 	stays  bool          // it is given more than once
+	bare   bool          // it is for a model without tools
+	spends int           // tokens of output, where it matters
 	asked  chan struct{} // closed when the model was called with the needle
 }
 
@@ -182,7 +186,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 
 // take notes the request and picks its answer.
 func (a *api) take(body wire) (*answer, int) {
-	req := request{at: time.Now(), main: len(body.Tools) > 1}
+	req := request{at: time.Now(), main: len(body.Tools) > 1, model: body.Model}
 	for _, m := range body.Messages {
 		if m.Role == "assistant" {
 			req.tail = nil
@@ -194,18 +198,18 @@ func (a *api) take(body wire) (*answer, int) {
 	defer a.mu.Unlock()
 	a.requests = append(a.requests, req)
 	n := len(a.requests)
-	if !req.main {
-		return &answer{say: `{"title":"mock title"}`}, n
-	}
 	news := strings.Join(req.tail, "\n")
 	for i, ans := range a.answers {
-		if strings.Contains(news, ans.needle) {
+		if ans.bare != req.main && strings.Contains(news, ans.needle) {
 			if !ans.stays {
 				a.answers = slices.Delete(a.answers, i, i+1)
 				close(ans.asked)
 			}
 			return ans, n
 		}
+	}
+	if !req.main {
+		return &answer{say: `{"title":"mock title"}`}, n
 	}
 	return &answer{say: fmt.Sprintf("mock reply %d", n)}, n
 }
@@ -263,7 +267,7 @@ func (p reply) send() {
 	p.waitForGate(func() { p.event("ping", map[string]any{}) })
 	p.event("content_block_delta", map[string]any{"index": 0, "delta": delta(block)})
 	p.event("content_block_stop", map[string]any{"index": 0})
-	p.event("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": 5}})
+	p.event("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": max(5, p.ans.spends)}})
 	p.event("message_stop", map[string]any{})
 }
 

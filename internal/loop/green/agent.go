@@ -1,6 +1,7 @@
 package green
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,9 @@ const (
 // Client is the program of the default writer and judge.
 const Client = "claude"
 
+// refusal is what Claude Code prints, and ends with 1, where it is to skip permissions for root and IS_SANDBOX is not 1.
+const refusal = "cannot be used with root/sudo privileges"
+
 // ended is how a program has ended.
 type ended struct {
 	status  int // 128 + signal where a signal ended it
@@ -35,6 +39,7 @@ type ended struct {
 	late    time.Duration // the time limit that it has exceeded
 	start   error         // it could not be started
 	excerpt string        // of a gate
+	refused bool          // it is a client that does not work for root
 }
 
 // trouble is what there is to say of an end besides its status.
@@ -170,7 +175,9 @@ func (l *looper) write(ctx context.Context, log *os.File) (ended, error) {
 	if err != nil {
 		return e, err
 	}
-	if r := reported(out); r != nil && r.Cost != nil {
+	r := reported(out)
+	e.refused = e.status != 0 && r == nil && l.skipsPermissions() && bytes.Contains(out, []byte(refusal))
+	if r != nil && r.Cost != nil {
 		l.Spent += *r.Cost
 		l.costs = true
 	} else {

@@ -77,6 +77,7 @@ type Result struct {
 	Spent  float64
 	Known  bool
 	Words  string // why, in one line
+	Hint   string // what mends it, "" where nothing does
 	// Question is the text of the escalation file, cleaned.
 	Question string
 }
@@ -221,6 +222,14 @@ func (l *looper) once(ctx context.Context) (Result, error) {
 	}
 	if asks {
 		return l.escalate(question, ended)
+	}
+	if ended.refused { // and would in each pass
+		words := fmt.Sprintf("pass %d: the writer, Claude Code, refuses to skip permissions for root", l.pass)
+		if err := l.append(fmt.Sprintf("\n(%s)\n", words)); err != nil {
+			return Result{}, err
+		}
+		return l.finish(Result{Reason: loop.Failed, Words: words,
+			Hint: "run it as another user; or, in a container or VM that you don't mind losing, with IS_SANDBOX=1 in the environment"})
 	}
 	l.step = "after the writer"
 	if err := l.run.Check(ctx); err != nil {
@@ -379,12 +388,17 @@ func title(o Options, text string) string {
 	return filepath.Base(o.Task)
 }
 
+// skipsPermissions says that the writer asks nobody before it does what it wants.
+func (o *Options) skipsPermissions() bool {
+	return o.Writer == "" || strings.Contains(o.Writer, "--dangerously-skip-permissions")
+}
+
 var heading = regexp.MustCompile(`(?mi)^#{1,6}[ \t].*escalat`)
 
 // Warnings are what a user should know before a run begins.
 func Warnings(ctx context.Context, o Options) []string {
 	var all []string
-	if o.Writer == "" || strings.Contains(o.Writer, "--dangerously-skip-permissions") {
+	if o.skipsPermissions() {
 		all = append(all, "danger: the writer asks nobody for permission and can do whatever you can; use a container or a VM that you don't mind losing")
 	}
 	if text, err := readTask(o.Task); err == nil && !heading.MatchString(text) {
