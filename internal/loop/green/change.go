@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"vx/internal/wake"
@@ -123,11 +124,11 @@ func (l *looper) change(ctx context.Context) (change, error) {
 	return c, nil
 }
 
-var patchHead = regexp.MustCompile(`(?m)^diff --git `)
+var patchHead = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^diff --git `) })
 
 // assign gives each file its patch. A file that became a link, or the other way round, has two.
 func (c *change) assign(text string) {
-	at := patchHead.FindAllStringIndex(text, -1)
+	at := patchHead().FindAllStringIndex(text, -1)
 	i := 0
 	next := func() string {
 		if i == len(at) {
@@ -243,21 +244,36 @@ func (l *looper) own(ctx context.Context) ([]string, error) {
 	return append(own, ":(exclude,top,glob)"+filepath.Join(rel, "ESCALATED-*.md")), nil
 }
 
-var tests = regexp.MustCompile(`(?i)(^|/)(tests?|specs?|__tests__|testdata|e2e)/|[._-](test|tests|spec)\.[^/]*$|(^|/)(test_[^/]*|conftest\.py|(?-i:[^/]*Tests?\.[a-z]+))$`)
+var tests = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(^|/)(tests?|specs?|__tests__|testdata|e2e)/|[._-](test|tests|spec)\.[^/]*$|(^|/)(test_[^/]*|conftest\.py|(?-i:[^/]*Tests?\.[a-z]+))$`)
+})
 
 // builders are the files that say what a word of a gate does.
-var builders = map[string][]string{
-	"make": {"Makefile", "makefile", "GNUmakefile"}, "gmake": {"Makefile", "makefile", "GNUmakefile"},
-	"npm": {"package.json"}, "npx": {"package.json"}, "pnpm": {"package.json"}, "yarn": {"package.json"}, "bun": {"package.json"},
-	"cargo": {"Cargo.toml", "build.rs"}, "just": {"justfile", "Justfile", ".justfile"}, "task": {"Taskfile.yml", "Taskfile.yaml"},
-	"pytest": {"pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"}, "tox": {"tox.ini", "pyproject.toml"},
+func builders(word string) []string {
+	switch word {
+	case "make", "gmake":
+		return []string{"Makefile", "makefile", "GNUmakefile"}
+	case "npm", "npx", "pnpm", "yarn", "bun":
+		return []string{"package.json"}
+	case "cargo":
+		return []string{"Cargo.toml", "build.rs"}
+	case "just":
+		return []string{"justfile", "Justfile", ".justfile"}
+	case "task":
+		return []string{"Taskfile.yml", "Taskfile.yaml"}
+	case "pytest":
+		return []string{"pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"}
+	case "tox":
+		return []string{"tox.ini", "pyproject.toml"}
+	}
+	return nil
 }
 
 // checks says why a file is one that verifies the work.
 func (l *looper) checks(name string) string {
 	words := strings.FieldsFunc(l.Gate, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>\"'`=", r) })
 	for _, w := range words {
-		if slices.Contains(builders[filepath.Base(w)], filepath.Base(name)) {
+		if slices.Contains(builders(filepath.Base(w)), filepath.Base(name)) {
 			return "of the gate"
 		}
 		path := w
@@ -268,7 +284,7 @@ func (l *looper) checks(name string) string {
 			return "of the gate"
 		}
 	}
-	if tests.MatchString(name) {
+	if tests().MatchString(name) {
 		return "a test"
 	}
 	return ""

@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -393,7 +394,7 @@ func (o *Options) skipsPermissions() bool {
 	return o.Writer == "" || strings.Contains(o.Writer, "--dangerously-skip-permissions")
 }
 
-var heading = regexp.MustCompile(`(?mi)^#{1,6}[ \t].*escalat`)
+var heading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?mi)^#{1,6}[ \t].*escalat`) })
 
 // Warnings are what a user should know before a run begins.
 func Warnings(ctx context.Context, o Options) []string {
@@ -401,7 +402,7 @@ func Warnings(ctx context.Context, o Options) []string {
 	if o.skipsPermissions() {
 		all = append(all, "danger: the writer asks nobody for permission and can do whatever you can; use a container or a VM that you don't mind losing")
 	}
-	if text, err := readTask(o.Task); err == nil && !heading.MatchString(text) {
+	if text, err := readTask(o.Task); err == nil && !heading().MatchString(text) {
 		all = append(all, `the task has no heading like "Escalate to the human": the writer will guess where it should ask`)
 	}
 	if at := filepath.Dir(o.Task); !ignored(ctx, at) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"vx/internal/wake"
@@ -65,10 +66,10 @@ func tells(line string) bool {
 	return false
 }
 
-var pass = regexp.MustCompile(`^\s*PASS([^A-Za-z0-9_]|$)`)
+var pass = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*PASS([^A-Za-z0-9_]|$)`) })
 
 // verdict reports whether a judge's answer, cleaned, is a yes: its first line that is not blank decides.
-func verdict(said string) bool { return pass.MatchString(firstLine(said)) }
+func verdict(said string) bool { return pass().MatchString(firstLine(said)) }
 
 func firstLine(s string) string {
 	for l := range strings.SplitSeq(s, "\n") {
