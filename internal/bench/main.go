@@ -25,8 +25,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"vx/internal/daemon"
 
+	"vx/internal/daemon"
 	"vx/internal/state"
 )
 
