@@ -40,6 +40,7 @@ var imports = map[string][]string{
 	"internal/herdr":      nil,
 	"internal/loop":       {"internal/wake"},
 	"internal/loop/green": {"internal/loop", "internal/wake"},
+	"internal/loop/ralph": {"internal/loop", "internal/wake"},
 	"internal/opencode":   nil,
 	"internal/pace":       nil,
 	"internal/route":      {"internal/awaiter", "internal/commander", "internal/herdr", "internal/opencode", "internal/pace", "internal/screen", "internal/wake"},

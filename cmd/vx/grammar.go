@@ -38,6 +38,7 @@ type grammar struct {
 	Loop struct {
 		Green  loopGreen  `cmd:"" help:"Let an agent work until a command ends with 0."`
 		Answer loopAnswer `cmd:"" help:"Answer the question of such a loop, and go on."`
+		Ralph  loopRalph  `cmd:"" help:"Let an agent work until a command finds no more work."`
 		List   loopList   `cmd:"" help:"List the runs of the project, ralph.sh's too."`
 		Status loopStatus `cmd:"" help:"Show one run."`
 		Pause  loopPause  `cmd:"" help:"Have a run wait before its next piece of work."`
