@@ -140,7 +140,9 @@ func TestTheHeartbeatKeepsWhatItDoesNotKnow(t *testing.T) {
 		w := newWorld(t)
 		r := w.create(w.plan())
 		path := filepath.Join(r.Dir, recordFile)
+		r.mu.Lock()
 		first := r.record.Heartbeat
+		r.mu.Unlock()
 		text := strings.Replace(read(t, path), `"limits": {`, `"limits": {"naps": 3, `, 1)
 		write(t, path, strings.Replace(text, "{", `{"mood": ["fine"], `, 1))
 		time.Sleep(heartbeat + time.Second)

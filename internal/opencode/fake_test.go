@@ -71,6 +71,8 @@ func (f *fake) client(t *testing.T) *Client {
 
 // posts are the prompts that came.
 func (f *fake) posts() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(f.asked), func(asked string) bool { return strings.HasPrefix(asked, "GET ") })
 }
 
