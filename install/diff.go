@@ -1,6 +1,7 @@
 package install
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
@@ -8,8 +9,9 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Diff shows the changes of files as a unified diff. It is for a terminal: what could steer one is written as an escape.
-func (p *Plan) Diff() string {
+// Diff shows the changes of files as a unified diff; of an extension, which is all vx's own and long, only where they are if
+// not the whole is asked for. It is for a terminal: what could steer one is written as an escape.
+func (p *Plan) Diff(whole bool) string {
 	var b strings.Builder
 	for _, e := range p.Edits {
 		from, to, data := e.Shown, e.Shown, string(e.New)
@@ -31,6 +33,14 @@ func (p *Plan) Diff() string {
 		}
 		if x.New == nil {
 			to = "/dev/null"
+		}
+		if !whole {
+			text := x.New
+			if text == nil {
+				text = x.Old
+			}
+			fmt.Fprintf(&b, "--- %s\n+++ %s\n(%d lines of vx's own, which --dry-run shows)\n", visible(from), visible(to), bytes.Count(text, []byte("\n")))
+			continue
 		}
 		for line := range strings.Lines(udiff.Unified(from, to, string(x.Old), string(x.New))) {
 			b.WriteString(visible(clipLine(line)))

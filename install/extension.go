@@ -161,6 +161,16 @@ func (x *Extension) read() (Standing, error) {
 	return Changed, nil
 }
 
+// nowhere is a folder on the way to the file that cannot be made, since a link stands there; "" where there is none.
+func (x *Extension) nowhere() string {
+	for dir := filepath.Dir(x.Path); len(dir) > len(x.base); dir = filepath.Dir(dir) {
+		if broken(dir) {
+			return dir
+		}
+	}
+	return ""
+}
+
 // Look says what stands in the extension's place.
 func (x Extension) Look() (Standing, error) { return x.read() }
 
@@ -229,6 +239,8 @@ func (p *Plan) extendBy(x Extension, standing Standing, a action) error {
 		p.Notes = append(p.Notes, x.Shown+" was changed since vx wrote it, and stays as it is")
 	case standing == Foreign && a == add:
 		return &NotOurs{x.Shown, "it is not what vx wrote"}
+	case standing == Missing && a == add && x.nowhere() != "":
+		return x.error(fmt.Errorf("%s is a link to nothing", x.nowhere()))
 	case standing == Missing && a == add, standing == Earlier && a != remove:
 		x.New = x.Harness.current()
 		p.Extensions = append(p.Extensions, x)

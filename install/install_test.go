@@ -114,7 +114,7 @@ func TestInitMakesWhatIsMissingAndUninstallTakesItAway(t *testing.T) {
 	if !w.missing(".claude") {
 		t.Fatal("a plan wrote something")
 	}
-	if got := p.Diff(); !strings.HasPrefix(got, "--- /dev/null\n+++ .claude/settings.json\n") || !strings.Contains(got, "+            \"asyncRewake\": true,\n") {
+	if got := p.Diff(true); !strings.HasPrefix(got, "--- /dev/null\n+++ .claude/settings.json\n") || !strings.Contains(got, "+            \"asyncRewake\": true,\n") {
 		t.Errorf("diff:\n%s", got)
 	}
 	if got := p.Summary(); !slices.Equal(got, []string{"make the folder and the file .claude/settings.json"}) {
@@ -132,8 +132,8 @@ func TestInitMakesWhatIsMissingAndUninstallTakesItAway(t *testing.T) {
 		t.Errorf("a second init has something to do: %v, %q", err, p.Summary())
 	}
 	p, err = Uninstall(w.dir, w.root, "")
-	if err != nil || !strings.HasPrefix(p.Diff(), "--- .claude/settings.json\n+++ /dev/null\n") {
-		t.Errorf("%v, diff:\n%s", err, p.Diff())
+	if err != nil || !strings.HasPrefix(p.Diff(true), "--- .claude/settings.json\n+++ /dev/null\n") {
+		t.Errorf("%v, diff:\n%s", err, p.Diff(true))
 	}
 	got = w.apply(p, err)
 	want = []Touched{{w.path(shared), "removed"}, {w.path(".claude"), "removed"}, {project.Join("install.json"), "removed"}}
@@ -466,14 +466,14 @@ func TestTheDiffOfAFileOnOneLineShowsTheChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := p.Diff()
+	got := p.Diff(true)
 	if len(got) > 4*longest || !strings.Contains(got, `"command":"vx sentinel await"`) || !strings.Contains(got, `"timeout":3600`) || strings.Contains(got, "\ufffd") {
 		t.Errorf("the diff has %d bytes:\n%.3000s", len(got), got)
 	}
 	w.init(Local)
 	w.write(private, strings.Replace(w.read(private), "{", `{ `+strings.Repeat(" ", 10*longest), 1))
-	if p, err = Uninstall(w.dir, w.root, Local); err != nil || len(p.Diff()) > 3*longest {
-		t.Errorf("%v, the diff of a removal has %d bytes", err, len(p.Diff()))
+	if p, err = Uninstall(w.dir, w.root, Local); err != nil || len(p.Diff(true)) > 3*longest {
+		t.Errorf("%v, the diff of a removal has %d bytes", err, len(p.Diff(true)))
 	}
 }
 
@@ -484,7 +484,7 @@ func TestTheDiffCannotSteerATerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Diff(); strings.ContainsAny(got, "\u009b\u202e\u007f\r") || !strings.Contains(got, `\u009b31m\u202e\u007f`) {
+	if got := p.Diff(true); strings.ContainsAny(got, "\u009b\u202e\u007f\r") || !strings.Contains(got, `\u009b31m\u202e\u007f`) {
 		t.Errorf("diff %q", got)
 	}
 }

@@ -32,7 +32,7 @@ func (e *notChanged) Hint() string  { return "the same with --yes goes ahead" }
 
 // show prints what a plan would change and what there is to know about it.
 func (c *change) show(std stdio, p *install.Plan) {
-	if diff := p.Diff(); diff != "" {
+	if diff := p.Diff(c.DryRun); diff != "" {
 		fmt.Fprint(std.out, diff)
 	}
 	if c.DryRun || !c.Yes {
