@@ -136,7 +136,7 @@ const maxExtension = 1 << 20
 func (x *Extension) read() (Standing, error) {
 	fi, err := os.Stat(x.Path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !broken(x.Path):
+	case errors.Is(err, fs.ErrNotExist) && !broken(x.Path), errors.Is(err, syscall.ENOTDIR):
 		return Missing, nil
 	case err != nil:
 		return Foreign, x.error(err)
@@ -161,11 +161,15 @@ func (x *Extension) read() (Standing, error) {
 	return Changed, nil
 }
 
-// nowhere is a folder on the way to the file that cannot be made, since a link stands there; "" where there is none.
+// nowhere says why a folder on the way to the file cannot be made; "" if it can.
 func (x *Extension) nowhere() string {
 	for dir := filepath.Dir(x.Path); len(dir) > len(x.base); dir = filepath.Dir(dir) {
-		if broken(dir) {
-			return dir
+		fi, err := os.Stat(dir)
+		switch {
+		case broken(dir):
+			return dir + " is a link to nothing"
+		case err == nil && !fi.IsDir():
+			return dir + " is no directory"
 		}
 	}
 	return ""
@@ -210,6 +214,11 @@ func (p *Plan) extend(dir *state.Dir, scope Scope, action func(Harness) action) 
 			continue
 		}
 		standing, err := x.read()
+		if err != nil && a != add {
+			// It is nothing to whoever wants the other harnesses.
+			p.Notes = append(p.Notes, err.Error()+"; it is left as it is")
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -240,7 +249,7 @@ func (p *Plan) extendBy(x Extension, standing Standing, a action) error {
 	case standing == Foreign && a == add:
 		return &NotOurs{x.Shown, "it is not what vx wrote"}
 	case standing == Missing && a == add && x.nowhere() != "":
-		return x.error(fmt.Errorf("%s is a link to nothing", x.nowhere()))
+		return &NotOurs{x.Shown, x.nowhere()}
 	case standing == Missing && a == add, standing == Earlier && a != remove:
 		x.New = x.Harness.current()
 		p.Extensions = append(p.Extensions, x)
@@ -335,7 +344,8 @@ func (a *applier) removeExtension(x Extension, recordFile string) error {
 		return err
 	}
 	for _, folder := range slices.Backward(made.Folders) {
-		if within(x.base, folder) && syscall.Rmdir(folder) == nil {
+		// Links on the way are the user's, and lead where the folder was made.
+		if rel, err := filepath.Rel(x.base, folder); err == nil && filepath.IsLocal(rel) && syscall.Rmdir(folder) == nil {
 			a.note("removed", folder)
 		}
 	}
@@ -355,7 +365,7 @@ func (x Extension) recordPath(dir *state.Dir, root string) string {
 	switch {
 	case dir == nil:
 		return ""
-	case root != "" && within(root, filepath.Dir(x.Path)) && x.base == root:
+	case root != "" && x.base == root:
 		return dir.Project(root).Join("install-" + name)
 	}
 	return dir.Join("install-user-" + name)

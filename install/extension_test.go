@@ -66,6 +66,53 @@ func TestWhatSomebodyElseHasInItsFoldersStays(t *testing.T) {
 	}
 }
 
+// link makes a symbolic link in the project.
+func (w world) link(name, to string) {
+	w.Helper()
+	if err := os.Symlink(to, filepath.Join(w.root, name)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func TestWhatStandsWhereOtherHarnessesLookIsInNobodysWay(t *testing.T) {
+	for name, put := range map[string]func(w world){
+		"a file":      func(w world) { w.write(".pi", "mine") },
+		"a link loop": func(w world) { w.link(".pi", filepath.Join(w.root, ".pi")) },
+		"a dead link": func(w world) { w.write(".pi/extensions/.keep", ""); w.link(piPath, "nowhere") },
+	} {
+		w := newWorld(t)
+		put(w)
+		w.apply(w.chosen(Project, Claude))
+		if _, err := w.chosen(Project, Claude, Pi); err == nil {
+			t.Errorf("%s: Pi can be chosen", name)
+		}
+		if _, err := Upgrade(w.dir, w.root, "", Choices{}); err != nil {
+			t.Errorf("%s: upgrade: %v", name, err)
+		}
+		w.uninstall("")
+		if !w.missing(".claude") {
+			t.Errorf("%s: the hook is still there", name)
+		}
+		if _, err := os.Lstat(filepath.Join(w.root, ".pi")); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestFoldersThatWereMadeBehindALinkAreRemoved(t *testing.T) {
+	w := newWorld(t)
+	elsewhere := t.TempDir()
+	w.link(".pi", elsewhere)
+	w.apply(w.chosen(Project, Pi))
+	if _, err := os.Stat(filepath.Join(elsewhere, "extensions/vexillum-wake.ts")); err != nil {
+		t.Error(err)
+	}
+	w.uninstall("")
+	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
 func TestWhatVxDidNotWriteIsRefusedAndStays(t *testing.T) {
 	for name, content := range map[string]string{
 		"a file of somebody else's": "export default 1\n",

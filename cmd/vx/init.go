@@ -106,6 +106,9 @@ func (i *initCommand) Run(ctx context.Context, std stdio) error {
 	for _, name := range i.Harness {
 		c.Harnesses = append(c.Harnesses, install.Harness(name))
 	}
+	if c.AfterFailure != "" && len(c.Harnesses) > 0 && !slices.Contains(c.Harnesses, install.Claude) {
+		return &usageError{"--after-failure is for Claude Code, which --harness leaves out", "vx init --harness claude,…"}
+	}
 	if err := i.offer(ctx, std, root, scope, &c); err != nil {
 		return err
 	}
