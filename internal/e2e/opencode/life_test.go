@@ -39,7 +39,8 @@ func TestAWakeInHandGoesToTheNextOpenCode(t *testing.T) {
 	p = w.open(w.project, "-c")
 	p.WaitScreen(t, "hello there")
 	w.becomes("the end of work", released...)
-	w.turn(p, "here I am again")
+	p.WaitScreen(t, "ctrl+p commands")
+	p.Say("here I am again") // the wake may join the turn that this begins
 	w.becomes("the end of work", append(slices.Clone(released), acknowledged[1:]...)...)
 	w.eventually("the wake before the model", func() bool { return w.kept("the end of work") == 1 })
 	if now := w.awaiting(1)[0].Session; now != session {
