@@ -128,6 +128,9 @@ func (a *await) hold(ctx context.Context, d *wake.Delivery) outcome {
 		if why == "" && a.orders.over {
 			why = "the client closed stdin"
 		}
+		if v == noVerdict && why != "" {
+			v = a.orders.last(d.Token)
+		}
 		if a.client.Status() == proc.Stopped {
 			since = a.awake()
 		}

@@ -199,6 +199,18 @@ func TestAnAckThatIsInThePipeCountsWhateverEndsTheHold(t *testing.T) {
 	}
 }
 
+func TestAnAckWithoutAnEndOfLineCountsWhenTheHoldIsEnded(t *testing.T) {
+	w := newWorld(t)
+	h := w.holder("pi")
+	w.put("news")
+	g := h.takes("news")
+	h.say("ack " + g.Token)
+	h.cmd.Process.Signal(syscall.SIGTERM)
+	h.ends()
+	w.holds(0, 0, 0)
+	w.endedAs("news", "delivered acknowledged")
+}
+
 func TestAnAckWithoutAnEndOfLineCountsAtTheEndOfInput(t *testing.T) {
 	w := newWorld(t)
 	h := w.holder("pi")

@@ -51,8 +51,11 @@ func (o *orders) of(token string) verdict {
 	if !o.over {
 		return noVerdict
 	}
-	return o.take([]byte{'\n'}, token) // what lacks its end
+	return o.last(token)
 }
+
+// last is what is said in a line that lacks its end, where none will come any more.
+func (o *orders) last(token string) verdict { return o.take([]byte{'\n'}, token) }
 
 // fill reads once if it need not wait for it.
 func (o *orders) fill(buf []byte) (n int, more bool) {

@@ -105,6 +105,9 @@ func enter(p *state.Project) (unlock func(), err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
+	if fi, err := os.Lstat(dir); err != nil || !fi.IsDir() {
+		return nil, errors.Join(err, fmt.Errorf("%s is no directory", dir))
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	l, err := lock.Wait(ctx, filepath.Join(dir, lockName))
@@ -119,7 +122,9 @@ func enter(p *state.Project) (unlock func(), err error) {
 func sweep(dir string) {
 	names, _ := atomicfile.Names(dir)
 	for _, name := range names {
-		if strings.HasPrefix(name, ".") && name != lockName {
+		hidden, ok := strings.CutPrefix(name, ".")
+		of, _, cut := strings.Cut(hidden, ".json")
+		if _, ours := processOf(of + ".json"); ok && cut && ours {
 			os.Remove(filepath.Join(dir, name))
 		}
 	}

@@ -268,14 +268,29 @@ func TestWhatDiedInTheMiddleOfAWriteIsSweptOut(t *testing.T) {
 	p := w.dir.Project(w.shop)
 	w.register(p, Entry{Harness: "pi", Process: proc.Self(), Since: noon})
 	half := p.Join(folder, "."+fileOf(proc.Self())+"123456")
-	foreign := p.Join(folder, "README")
-	if err := errors.Join(os.WriteFile(half, []byte(`{"har`), 0o600), os.WriteFile(foreign, nil, 0o600)); err != nil {
+	foreign, hidden := p.Join(folder, "README"), p.Join(folder, ".bashrc")
+	if err := errors.Join(os.WriteFile(half, []byte(`{"har`), 0o600), os.WriteFile(foreign, nil, 0o600), os.WriteFile(hidden, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	w.are(w.live(p), Entry{Harness: "pi", Process: proc.Self(), Since: noon})
 	w.register(p, Entry{Harness: "pi", Process: proc.Self()})
-	if left := names(t, p); !cmp.Equal(left, []string{fileOf(proc.Self()), "README"}) {
+	if left := names(t, p); !cmp.Equal(left, []string{".bashrc", fileOf(proc.Self()), "README"}) {
 		t.Errorf("left: %v", left)
+	}
+}
+
+func TestNoCommanderIsWrittenBehindALink(t *testing.T) {
+	w := newWorld(t)
+	p := w.dir.Project(w.shop)
+	elsewhere := t.TempDir()
+	if err := errors.Join(p.Ensure(), os.Symlink(elsewhere, p.Join(folder))); err != nil {
+		t.Fatal(err)
+	}
+	if err := Register(p, Entry{Harness: "pi", Process: proc.Self()}); err == nil || !strings.Contains(err.Error(), "is no directory") {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
 	}
 }
 
