@@ -28,7 +28,7 @@ var imports = map[string][]string{
 	"hook":            {"internal/wake", "internal/awaiter", "internal/pace", "settings"},
 	"settings":        nil,
 	"internal/doctor": {"install", "hook", "internal/awaiter", "internal/camp", "internal/commander", "internal/daemon", "internal/herdr", "internal/pace", "internal/task", "internal/wake"},
-	"internal/status": {"internal/awaiter", "internal/commander", "internal/pace", "internal/task", "internal/wake", "hook"},
+	"internal/status": {"internal/awaiter", "internal/commander", "internal/loop", "internal/pace", "internal/task", "internal/wake", "hook"},
 	"internal/run":    {"internal/wake"},
 	"internal/demo":   {"settings"},
 	"internal/wake":   {"internal/awaiter"},

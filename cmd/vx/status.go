@@ -20,7 +20,7 @@ import (
 
 type statusCommand struct {
 	JSON  bool `name:"json" help:"Print JSON."`
-	All   bool `name:"all" help:"All projects that vx knows, and all their tasks."`
+	All   bool `name:"all" help:"All projects that vx knows, and all their tasks and runs."`
 	Watch bool `name:"watch" help:"Show it anew whenever it has changed, until it is interrupted."`
 	place
 }
@@ -100,6 +100,7 @@ func printStatus(out io.Writer, r status.Report) error {
 		return w.err
 	}
 	w.tasks(r)
+	w.runs(r)
 	for _, e := range r.Commanders {
 		w.row("commander", "%s", commanderLine(e))
 	}
@@ -186,6 +187,19 @@ func (w *statusPrinter) tasks(r status.Report) {
 	}
 	if r.Over > 0 {
 		w.row(name, "landed or struck: %d; vx status --all", r.Over)
+	}
+}
+
+// runs prints a line a run: which it is, what it is at and since when, and in which iteration.
+func (w *statusPrinter) runs(r status.Report) {
+	name := "runs"
+	for _, run := range r.Runs {
+		w.row(name, "%s  %s  %s  %s  %s  %s", short(printable(run.ID), 40), run.Kind, inWords(&run.Found), age(run.Since, time.Now()),
+			iterationOf(&run.Found), short(run.Title, 60))
+		name = ""
+	}
+	if r.RunsOver > 0 {
+		w.row(name, "ended more than a day ago: %d; vx loop list", r.RunsOver)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package status tells how things stand with a project: what its soldiers do, who waits for its news, what waits to be told,
+// Package status tells how things stand with a project: what its soldiers and loops do, who waits for its news, what waits to be told,
 // and what became of the latest deliveries. It first settles what can be settled, and changes nothing else. It judges nothing, which is
 // doctor's part, and prints nothing.
 package status
@@ -37,6 +37,9 @@ type Report struct {
 
 	Tasks []Task `json:"tasks"`          // those that are not over
 	Over  int    `json:"over,omitempty"` // landed or struck, and not among them
+
+	Runs     []Run `json:"runs"`                // of loops: those that are active, or were within a day
+	RunsOver int   `json:"runs_over,omitempty"` // not among them
 
 	Waiting  int         `json:"waiting"`
 	Next     []wake.Wake `json:"next"`       // the first of those that wait
@@ -82,10 +85,10 @@ const (
 
 // Nothing is the report of a project of which nothing is kept.
 func Nothing(root string) Report {
-	return Report{Project: root, Awaits: []awaiter.Record{}, Commanders: []commander.Entry{}, Tasks: []Task{}, Slowed: []Slowed{}, Next: []wake.Wake{}, Last: []Delivery{}}
+	return Report{Project: root, Awaits: []awaiter.Record{}, Commanders: []commander.Entry{}, Tasks: []Task{}, Runs: []Run{}, Slowed: []Slowed{}, Next: []wake.Wake{}, Last: []Delivery{}}
 }
 
-// Of is how things stand with a project, with all its tasks or those that are not over.
+// Of is how things stand with a project, with all its tasks and runs or those that are not over.
 func Of(ctx context.Context, p *state.Project, all bool) Report {
 	r := Nothing(p.Root)
 	r.Gone = p.Gone()
@@ -96,6 +99,7 @@ func Of(ctx context.Context, p *state.Project, all bool) Report {
 	q := wake.Open(p)
 	r.trouble(q.Settle(ctx))
 	r.tasks(p, all)
+	r.runs(p, all)
 	r.awaits(p)
 	c, err := p.Config()
 	r.trouble(err)
