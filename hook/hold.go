@@ -92,6 +92,7 @@ func (a *await) handOver(ctx context.Context, d *wake.Delivery) outcome {
 		a.release(ctx, d, "they could not be held", err)
 		return refused
 	}
+	a.complain("hold", d.Held())
 	if d.More > 0 {
 		awaiter.Ring(a.dir, a.project) // for the others: this one takes no more
 	}

@@ -64,6 +64,15 @@ func (d *Delivery) Sending() error {
 	return nil
 }
 
+// Held makes durable that the delivery was printed whole for a client that is to say what became of it. From here on the
+// deaths of its owners are not the wakes' fault: they go back each time, and never to .bad.
+func (d *Delivery) Held() error {
+	if err := d.renote(func(n *note) { n.Held = true }); err != nil {
+		return fmt.Errorf("held: %w", err)
+	}
+	return nil
+}
+
 // renote changes the delivery's note, durably.
 func (d *Delivery) renote(change func(*note)) error {
 	n, err := readNote(d.dir)

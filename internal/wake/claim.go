@@ -40,6 +40,7 @@ type note struct {
 	Enqueued       bool          `json:"enqueued,omitempty"` // seen in the client's own queue, and said so in the history
 	Accepted       string        `json:"accepted,omitempty"` // how the client said that it has the text
 	Sent           bool          `json:"sent,omitempty"`     // the text may have been taken without a sign; see Sending
+	Held           bool          `json:"held,omitempty"`     // printed whole for a client that is to say what became of it
 }
 
 // Delivery is some wakes, claimed together, on their way to one client.

@@ -183,6 +183,12 @@ func (d *Delivery) judgeClaimed(ctx context.Context, n *note) error {
 	if n.Sent {
 		return d.setAside(ctx, mayBeTold)
 	}
+	if n.Held {
+		return d.giveBack(ctx, "reaped", "its owner died with it in hand, and no receipt was found", func(w *Wake) bool {
+			w.Reaps = 0
+			return true
+		})
+	}
 	return d.reap(ctx, "its owner died while printing, and no receipt was found")
 }
 

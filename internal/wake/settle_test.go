@@ -389,6 +389,22 @@ func TestAnUndeliveredWakeIsPutBackOnceAndThenKept(t *testing.T) {
 	want(t, "after the second", where(t, q), "bad")
 }
 
+func TestAWakeIsNotToBlameForTheDeathsOfClientsThatHeldIt(t *testing.T) {
+	q := open(t)
+	q.Grace = 0
+	put(t, q, Wake{Title: "news"})
+	for range 2 * maxReaps {
+		d := claim(t, q)
+		if err := errors.Join(d.Note(Recipient{Harness: "pi"}), d.Held(), d.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, "waiting", titles(list(t, q).Waiting), []string{"news"})
+}
+
 func TestAReapedWakeGoesAloneAndTheThirdTimeToBad(t *testing.T) {
 	q := open(t)
 	killer := put(t, q, Wake{Title: "killer"})
