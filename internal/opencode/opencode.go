@@ -134,11 +134,11 @@ func (c *Client) prompt(ctx context.Context, session, text string) (any, error) 
 }
 
 // refusal reports whether the status says that the server has done nothing. Some of 300 to 499 say nothing of the kind, like
-// those of 500 or more: that what came of it stands elsewhere (303), that it was slow (408), in conflict (409), early (425), or
-// that the client has left (499).
+// those of 500 or more: that what came of it stands elsewhere (303), that it was slow (408), early (425), or that the client
+// has left (499).
 func refusal(status int) bool {
 	switch status {
-	case 303, statusRequestTimeout, 409, 425, 499:
+	case 303, statusRequestTimeout, 425, 499:
 		return false
 	}
 	return status >= 300 && status < 500

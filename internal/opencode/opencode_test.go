@@ -63,7 +63,6 @@ func TestOnlyAPlainAcceptanceIsSuccess(t *testing.T) {
 		{"1.18.33", 404, ``, ErrNotSent},
 		{"1.18.33", 408, ``, ErrUnclear},
 		{"1.18.33", 303, ``, ErrUnclear},
-		{"1.18.33", 409, ``, ErrUnclear},
 		{"1.18.33", 499, ``, ErrUnclear},
 		{"1.18.33", 500, ``, ErrUnclear},
 		{"1.18.33", 502, ``, ErrUnclear},
