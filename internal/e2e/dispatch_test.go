@@ -25,7 +25,7 @@ func TestTheCommanderIsToldTheTruthAboutSoldiersInPanes(t *testing.T) {
 			f.says(n, "no commit nor report")
 		})
 		f.step("a dialog waits for a person", func() {
-			idler.keys("C-u") // the client may have given back what was interrupted
+			idler.keys("C-c") // clears what the client may have given back, of several lines
 			relent := f.api.refuse("sea-is-ploughed")
 			f.turn(bad, idler, answer{bash: "echo sea-is-ploughed"}, "prompt", bad, "plough the sea")
 			idler.becomes("idle")

@@ -61,7 +61,7 @@ func TestNoWakeIsLostWhenPiIsKilled(t *testing.T) {
 			}
 			if told > 1 || kept > 1 {
 				twice++
-				t.Logf("%q: %d turns, %d times in sessions, and its story is %q", title, told, kept, w.story(w.project, title))
+				t.Errorf("%q: %d turns, %d times in sessions, and its story is %q", title, told, kept, w.story(w.project, title))
 			}
 		}
 		t.Logf("%d kills %v: %d lost, %d told twice", n, steps, lost, twice)
