@@ -61,11 +61,20 @@ func (c *screenCommand) text(stdin io.Reader) (string, error) {
 	if c.File != "-" {
 		f, err := os.Open(c.File)
 		if err != nil {
-			return "", err
+			return "", &noScreen{err}
 		}
 		defer f.Close()
 		in = f
 	}
 	text, err := io.ReadAll(io.LimitReader(in, maxScreen))
-	return string(text), err
+	if err != nil {
+		return "", &noScreen{err}
+	}
+	return string(text), nil
 }
+
+// noScreen says that there is nothing to be read.
+type noScreen struct{ err error }
+
+func (e *noScreen) Error() string { return "screen: " + e.err.Error() }
+func (e *noScreen) Hint() string  { return "vx screen FILE, or - for what comes on stdin" }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"vx/internal/camp"
@@ -38,6 +37,10 @@ func (d *Desk) Strike(ctx context.Context, id string, force bool) (r Result, err
 	}
 	before := t
 	if t, err = d.struck(ctx, t); err != nil {
+		if c, ok := errors.AsType[*task.Conflict](err); ok && force {
+			// What stands in its pane has to be looked at anew.
+			return r, &Refusal{about(before), fmt.Sprintf("it is %s by now, not %s", c.Is, c.Seen), "vx strike " + Short(before.ID) + " --force, once more"}
+		}
 		return r, err
 	}
 	var strays []string
@@ -219,12 +222,9 @@ func (d *Desk) stands(t task.Task) error {
 	return nil
 }
 
-// ours is the refusal to touch a camp that vx cannot have made, nil where it can. A record is a file that anybody may have
-// edited, and a camp is removed with all that is in it.
+// ours is the refusal to touch a camp that vx cannot have made, nil where it can.
 func (d *Desk) ours(t task.Task) error {
-	made := d.Project.Join("camps", t.ID)
-	path := filepath.Base(t.Camp.Path) == t.ID && sameFile(filepath.Dir(t.Camp.Path), filepath.Dir(made))
-	if path && strings.HasPrefix(t.Camp.Branch, "vx/") && strings.HasSuffix(t.Camp.Branch, "-"+Short(t.ID)) {
+	if t.Camp.MadeIn(d.Project, t.ID) {
 		return nil
 	}
 	return &Refusal{about(t), fmt.Sprintf("its record says that its camp is %s on branch %q, and vx made none there", t.Camp.Path, t.Camp.Branch),

@@ -309,3 +309,24 @@ func TestACampThatVxDidNotMakeIsNeverTouched(t *testing.T) {
 		})
 	}
 }
+
+// What stands in the pane of a task that runs again is not what was looked at.
+func TestAForcedStrikeThatComesTooLateIsToBeRepeated(t *testing.T) {
+	w := newWorld(t)
+	was, _ := w.finished(task.Done)
+	lift := w.herdr.Inject(herdrtest.Fault{Method: "pane.get", When: func(herdrtest.Request) bool {
+		if got := w.get(was.ID); got.Status == task.Done {
+			w.become(got, task.Running)
+		}
+		return false
+	}})
+	_, err := w.Strike(t.Context(), was.ID, true)
+	lift()
+	w.refused(err, "it is running by now, not done", "--force, once more")
+	if got := w.get(was.ID); got.Status != task.Running {
+		t.Errorf("it is %s", got.Status)
+	}
+	if r, err := w.Strike(t.Context(), was.ID, true); err != nil || r.Task.Status != task.Struck {
+		t.Errorf("%v: %s", err, r.Task.Status)
+	}
+}

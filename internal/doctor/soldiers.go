@@ -56,6 +56,14 @@ func (w work) of(p *Patient) string {
 	return " of " + w.Root
 }
 
+// in is of, before what is said.
+func (w work) in(p *Patient) string {
+	if w.Root == p.Root {
+		return ""
+	}
+	return w.Root + ": "
+}
+
 // strike is the command that ends one of the project's tasks.
 func (w work) strike(p *Patient, t task.Task) string { return "vx strike " + t.ID + w.from(p) }
 
@@ -74,7 +82,7 @@ func tasks(_ context.Context, p *Patient) []Result {
 	for _, w := range p.work() {
 		n += len(w.tasks)
 		for _, err := range w.bad {
-			all = append(all, warning("mend it in "+home(w.Join("tasks"))+", or move it away", "%.300v%s", err, w.of(p))...)
+			all = append(all, warning("mend it in "+home(w.Join("tasks"))+", or move it away", "%s%.300v", w.in(p), err)...)
 		}
 	}
 	for _, w := range p.work() {
@@ -100,6 +108,11 @@ func camps(_ context.Context, p *Patient) []Result {
 				continue
 			}
 			n++
+			if !t.Camp.MadeIn(w.Project, t.ID) {
+				all = append(all, warning("mend "+home(w.Join("tasks", t.ID+".json"))+", or move it away",
+					"task %s%s: its record says that its camp is %s on branch %q, and vx made none there", t.ID, w.of(p), home(t.Camp.Path), t.Camp.Branch)...)
+				continue
+			}
 			if (camp.Camp{Path: t.Camp.Path}).Stands() {
 				continue
 			}

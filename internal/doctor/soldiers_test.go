@@ -91,20 +91,22 @@ func TestTasksThatCannotBeReadAreNamed(t *testing.T) {
 	w.write(other.Join("tasks", "0000000000000003.json"), `{"id":"\u001b[31m4"}`)
 	w.says("tasks",
 		"warn task 0000000000000002: unexpected end of JSON input: mend it in ~/.vexillum/projects/shop-*/tasks, or move it away",
-		"warn task 0000000000000003: *of /nowhere/else: mend it in *")
+		"warn /nowhere/else: task 0000000000000003: *: mend it in *")
 }
 
 func TestCampsWithoutATaskAndTasksWithoutACampAreNamed(t *testing.T) {
 	w := newWorld(t)
 	p := w.project(w.root).Project
 	w.says("camps")
-	stands := func(name string) string {
-		path := p.Join("camps", name)
-		w.write(path+"/.git", "gitdir: x")
-		return fmt.Sprintf(`,"camp":{"path":%q}`, path)
+	gone := func(p *state.Project, id string) string {
+		return fmt.Sprintf(`,"camp":{"path":%q,"branch":"vx/a-%.8s"}`, p.Join("camps", id), id)
+	}
+	stands := func(id string) string {
+		w.write(p.Join("camps", id, ".git"), "gitdir: x")
+		return gone(p, id)
 	}
 	w.task(p, "0000000000000001", "running", stands("0000000000000001"))
-	w.task(p, "0000000000000002", "landed", `,"camp":{"path":"/gone"}`)
+	w.task(p, "0000000000000002", "landed", gone(p, "0000000000000002"))
 	w.task(p, "0000000000000003", "landed", stands("0000000000000003"))
 	w.task(p, "0000000000000004", "running", `,"dir":"/elsewhere"`)
 	w.says("camps", "ok 1, each with its task")
@@ -112,16 +114,20 @@ func TestCampsWithoutATaskAndTasksWithoutACampAreNamed(t *testing.T) {
 	w.write(p.Join("tasks", "0000000000000005.json"), "{") // it may say anything
 	stands("it's")
 	w.task(p, "0000000000000006", string(task.Struck), stands("0000000000000006"))
-	w.task(p, "0000000000000007", "done", `,"camp":{"path":"/gone"}`)
-	w.task(p, "0000000000000008", "running", `,"camp":{"path":"/gone"}`)
+	w.task(p, "0000000000000007", "done", gone(p, "0000000000000007"))
+	w.task(p, "0000000000000008", "running", gone(p, "0000000000000008"))
+	mine := filepath.Join(w.root, "mine")
+	w.write(mine+"/file", "precious")
+	w.task(p, "000000000000000a", "done", fmt.Sprintf(`,"camp":{"path":%q,"branch":"main"}`, mine))
 	other := w.project("/nowhere/it's").Project
-	w.task(other, "0000000000000009", "done", `,"camp":{"path":"/gone"}`)
+	w.task(other, "0000000000000009", "done", gone(other, "0000000000000009"))
 	w.says("camps",
-		"warn task 0000000000000007 is done, and its camp /gone is gone: vx strike 0000000000000007",
-		"warn task 0000000000000008 is running, and its camp /gone is gone: vx task show 0000000000000008",
+		"warn task 0000000000000007 is done, and its camp */0000000000000007 is gone: vx strike 0000000000000007",
+		"warn task 0000000000000008 is running, and its camp */0000000000000008 is gone: vx task show 0000000000000008",
+		`warn task 000000000000000a: its record says that its camp is *mine on branch "main", and vx made none there: mend *000000000000000a.json, or move it away`,
 		"warn ~/.vexillum/projects/shop-*/camps/0000000000000006 is of task 0000000000000006, which is struck: git -C "+w.root+" worktree remove */0000000000000006",
 		`warn ~/.vexillum/projects/shop-*/camps/it's belongs to no task: git -C `+w.root+` worktree remove '*/camps/it'\''s'`,
-		`warn task 0000000000000009 of /nowhere/it's is done, and its camp /gone is gone: vx strike 0000000000000009 --project '/nowhere/it'\''s'`)
+		`warn task 0000000000000009 of /nowhere/it's is done, and its camp */0000000000000009 is gone: vx strike 0000000000000009 --project '/nowhere/it'\''s'`)
 	if _, err := os.Stat(p.Join("camps", "it's", ".git")); err != nil {
 		t.Error(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"vx/internal/atomicfile"
@@ -43,10 +44,30 @@ func (s *Store) path(id string) string { return s.Project.Join("tasks", id+".jso
 // A NotFound is an id that no task of the project has.
 type NotFound struct{ ID string }
 
-func (e *NotFound) Error() string { return fmt.Sprintf("task %s: there is none", e.ID) }
+func (e *NotFound) Error() string { return fmt.Sprintf("task %s: there is none", said(e.ID)) }
 
 // Hint is the command that shows those that there are.
 func (e *NotFound) Hint() string { return "vx status --all" }
+
+// An Unreadable is a task whose record says nothing.
+type Unreadable struct {
+	ID, Path string
+	Err      error
+}
+
+func (e *Unreadable) Error() string { return fmt.Sprintf("task %s: %v", e.ID, e.Err) }
+func (e *Unreadable) Unwrap() error { return e.Err }
+
+// Hint is what helps.
+func (e *Unreadable) Hint() string { return "mend " + state.Quote(e.Path) + ", or move it away" }
+
+// said is an id as somebody wrote it, which may be anything.
+func said(id string) string {
+	if id != "" && len(id) <= idLen && strings.Trim(strings.ToLower(id), "0123456789abcdef") == "" {
+		return id
+	}
+	return fmt.Sprintf("%.40q", id)
+}
 
 // An Ambiguous is the beginning of more than one id.
 type Ambiguous struct {
@@ -304,8 +325,11 @@ func (s *Store) read(id string) (Task, []byte, error) {
 	if err == nil {
 		t, err = decode(data, id)
 	}
+	if errors.Is(err, syscall.ELOOP) {
+		err = errors.New("a link, which is not followed")
+	}
 	if err != nil {
-		return Task{}, nil, fmt.Errorf("task %s: %w", id, err)
+		return Task{}, nil, &Unreadable{id, s.path(id), err}
 	}
 	return t, data, nil
 }

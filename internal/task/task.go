@@ -7,8 +7,12 @@
 package task
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"vx/internal/state"
 	"vx/internal/wake"
 )
 
@@ -112,6 +116,17 @@ type Camp struct {
 	Path   string `json:"path"`
 	Branch string `json:"branch,omitempty"`
 	Base   string `json:"base,omitempty"`
+}
+
+// MadeIn reports whether vx can have made the camp, for the task with this id of the project. A record is a file that anybody
+// may have edited, and a camp is removed with all that is in it.
+func (c *Camp) MadeIn(p *state.Project, id string) bool {
+	in, made := filepath.Dir(c.Path), p.Join("camps")
+	there, err := os.Stat(in)
+	real, errMade := os.Stat(made)
+	same := in == made || err == nil && errMade == nil && os.SameFile(there, real)
+	return same && filepath.Base(c.Path) == id &&
+		strings.HasPrefix(c.Branch, "vx/") && strings.HasSuffix(c.Branch, "-"+id[:min(8, len(id))])
 }
 
 // Herdr is where a soldier's agent runs.

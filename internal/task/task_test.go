@@ -532,3 +532,40 @@ func TestARefusedPromptIsTakenBack(t *testing.T) {
 		}
 	}
 }
+
+func TestARecordThatCannotBeReadSaysWhatHelps(t *testing.T) {
+	s := open(t)
+	id := "0123456789abcdef"
+	path := s.path(id)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for want, put := range map[string]func() error{
+		"unexpected end of JSON input":  func() error { return os.WriteFile(path, []byte("{"), 0o600) },
+		"a link, which is not followed": func() error { return os.Symlink("/etc/passwd", path) },
+		"not a regular file":            func() error { return syscall.Mkfifo(path, 0o600) },
+	} {
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.Get(id)
+		bad, ok := errors.AsType[*Unreadable](err)
+		if !ok || err.Error() != "task "+id+": "+want || !strings.Contains(bad.Hint(), path) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAnIDIsQuotedUnlessItIsOne(t *testing.T) {
+	for id, want := range map[string]string{
+		"01": `task 01: there is none`, "": `task "": there is none`, "a\x1b[2J": `task "a\x1b[2J": there is none`,
+		strings.Repeat("x", 5000): `task "` + strings.Repeat("x", 40) + `": there is none`,
+	} {
+		if got := (&NotFound{id}).Error(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
