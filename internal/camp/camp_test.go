@@ -261,6 +261,34 @@ func TestACampWithSomethingInSubmodulesIsRemovedByForceOnly(t *testing.T) {
 	}
 }
 
+func TestASubmodulesCommitThatOnlyTheCampHasIsHandedToNobody(t *testing.T) {
+	w := newWorld(t)
+	other := filepath.Join(filepath.Dir(w.repo), "other")
+	w.git(w.repo, "clone", "-q", "--bare", w.repo, other)
+	w.git(w.repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "sub")
+	w.git(w.repo, "commit", "-q", "-m", "a submodule")
+	if err := w.camp.Make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.git(w.camp.Path, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+	sub := filepath.Join(w.camp.Path, "sub")
+	w.git(sub, "checkout", "-q", "-b", "work")
+	w.commit(sub, "new", "x")
+	w.git(w.camp.Path, "commit", "-q", "-a", "-m", "move it")
+	before := w.everything()
+	_, err := w.camp.Land(t.Context())
+	refused(t, err, "submodule sub", "only the camp has")
+	_, err = w.camp.Push(t.Context())
+	refused(t, err, "submodule sub", "only the camp has")
+	if after := w.everything(); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	w.git(sub, "push", "-q", "origin", "work")
+	if _, err := w.camp.Land(t.Context()); err != nil {
+		t.Errorf("its commit was pushed: %v", err)
+	}
+}
+
 func TestCommitsOnNoBranchAreWorkToo(t *testing.T) {
 	for name, branch := range map[string]func(*world){
 		"the camp's branch stands":  func(*world) {},

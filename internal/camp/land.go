@@ -34,6 +34,9 @@ func (c Camp) Land(ctx context.Context) (Landed, error) {
 	case s.Ahead == 0:
 		return Landed{}, &Refusal{"merge", c.Branch + " has no commit that " + c.Base + " does not have", "nothing is to be merged; vx strike removes the camp"}
 	}
+	if err := c.fetchable(ctx); err != nil {
+		return Landed{}, err
+	}
 	tree, err := c.tree(ctx, base)
 	if err != nil {
 		return Landed{}, err

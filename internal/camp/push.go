@@ -22,6 +22,9 @@ func (c Camp) Push(ctx context.Context) (remote string, err error) {
 	case s.Ahead == 0:
 		return "", &Refusal{"push", c.Branch + " has no commit that " + c.Base + " does not have", "nothing is to be pushed; vx strike removes the camp"}
 	}
+	if err := c.fetchable(ctx); err != nil {
+		return "", err
+	}
 	if remote, err = c.remote(ctx); err != nil {
 		return "", err
 	}
