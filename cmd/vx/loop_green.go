@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,34 +92,18 @@ func (c *loopGreen) Run(std stdio) error {
 			return fmt.Errorf("writer: %w", err)
 		}
 	}
-	dir, err := state.Open()
+	p, at, tree, err := loopHere()
 	if err != nil {
 		return err
 	}
-	root, err := place{}.root(dir)
-	if err != nil {
-		return err
-	}
-	if o.Dir, err = os.Getwd(); err == nil {
-		o.Dir, err = filepath.EvalSymlinks(o.Dir)
-	}
-	if err != nil {
-		return err
-	}
-	at, git, err := dir.Resolve(o.Dir)
-	if err != nil {
-		return err
-	}
-	if o.Tree = git; git == "" {
-		o.Tree = at
-	}
+	o.Dir, o.Tree = at, tree
 	ctx, stop := withSignals()
 	defer stop()
 	for _, w := range green.Warnings(ctx, o) {
 		fmt.Fprintf(std.errw(), "vx: %s\n", printable(w))
 	}
 	show := newLoopShow(std)
-	res, err := green.Run(ctx, dir.Project(root), o, os.Args, show)
+	res, err := green.Run(ctx, p, o, os.Args, show)
 	return show.end(res, err)
 }
 
@@ -207,6 +192,26 @@ func pickAsked(all []loop.Found, id string) (*green.Asked, error) {
 	return nil, &loop.Unfound{What: "No run has an open question", Fix: "vx loop list --all"}
 }
 
+// loopHere is where a loop that is started here works: its project, the directory, and the working tree that it keeps others from.
+func loopHere() (p *state.Project, at, tree string, err error) {
+	dir, err := state.Open()
+	if err != nil {
+		return nil, "", "", err
+	}
+	root, err := place{}.root(dir)
+	if err != nil {
+		return nil, "", "", err
+	}
+	if at, err = os.Getwd(); err == nil {
+		at, err = filepath.EvalSymlinks(at)
+	}
+	if err != nil {
+		return nil, "", "", err
+	}
+	resolved, git, err := dir.Resolve(at)
+	return dir.Project(root), at, cmp.Or(git, resolved), err
+}
+
 // withSignals is a context that a signal ends, which is its cause. A reader that goes away ends no loop: there is the log.
 func withSignals() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -216,7 +221,7 @@ func withSignals() (context.Context, func()) {
 	signal.Notify(pipe, syscall.SIGPIPE)
 	go func() {
 		if sig, ok := (<-got).(syscall.Signal); ok {
-			cancel(&green.Interrupt{Signal: sig})
+			cancel(&loop.Interrupt{Signal: sig})
 		}
 	}()
 	return ctx, func() { cancel(nil) }

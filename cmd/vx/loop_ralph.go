@@ -3,19 +3,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"vx/internal/loop"
-	"vx/internal/loop/green"
 	"vx/internal/loop/ralph"
-	"vx/internal/state"
 )
 
 type loopRalph struct {
@@ -48,35 +43,19 @@ func (c *loopRalph) Validate() error {
 }
 
 func (c *loopRalph) Run(std stdio) error {
-	dir, err := state.Open()
-	if err != nil {
-		return err
-	}
-	root, err := place{}.root(dir)
+	p, at, tree, err := loopHere()
 	if err != nil {
 		return err
 	}
 	o := ralph.Options{
 		Select: c.Select, Work: c.Work, Max: c.Max, Attempts: c.Attempts, WorkerTimeout: c.WorkerTimeout, Between: c.Between,
-	}
-	if o.Dir, err = os.Getwd(); err == nil {
-		o.Dir, err = filepath.EvalSymlinks(o.Dir)
-	}
-	if err != nil {
-		return err
-	}
-	at, git, err := dir.Resolve(o.Dir)
-	if err != nil {
-		return err
-	}
-	if o.Tree = git; git == "" {
-		o.Tree = at
+		Dir: at, Tree: tree,
 	}
 	ctx, stop := withSignals()
 	defer stop()
 	began := time.Now()
 	say := func(line string) { fmt.Fprintln(std.errw(), printable(line)) }
-	res, err := ralph.Run(ctx, dir.Project(root), o, os.Args, say, signalOf)
+	res, err := ralph.Run(ctx, p, o, os.Args, say)
 	if err != nil {
 		return err
 	}
@@ -86,12 +65,4 @@ func (c *loopRalph) Run(std stdio) error {
 	fmt.Fprintln(std.out, printable(res.Words))
 	fmt.Fprintf(std.errw(), "%s: %s, %s\n", printable(res.Run), res.Reason, age(began, time.Now()))
 	return exitStatus(res.Status)
-}
-
-// signalOf is the signal that has ended a context of withSignals.
-func signalOf(ctx context.Context) syscall.Signal {
-	if i, ok := errors.AsType[*green.Interrupt](context.Cause(ctx)); ok {
-		return i.Signal
-	}
-	return 0
 }

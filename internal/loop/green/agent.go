@@ -65,47 +65,23 @@ func (e ended) line() string {
 	return ""
 }
 
-// do runs a program in a process group of its own, until it ends, its time is up, or ctx ends. What it was and how it ended
-// stands in ended; the error is the loop's own.
-func (l *looper) do(ctx context.Context, cmd *exec.Cmd, limit time.Duration) (ended, error) {
+// do runs a program in a process group of its own, until it ends, its time is up, or ctx ends.
+func (l *looper) do(ctx context.Context, cmd *exec.Cmd, limit time.Duration) ended {
 	if ctx.Err() != nil {
-		return ended{status: -1}, nil
+		return ended{status: -1}
 	}
-	if err := l.run.Start(cmd); err != nil {
-		return ended{status: 127, start: err}, nil
+	o := l.run.Work(ctx, cmd, limit)
+	if o.Left != nil {
+		l.show.Say(o.Left.Error())
 	}
-	done := make(chan error, 1)
-	go func() { done <- l.run.Wait(cmd) }()
-	var late <-chan time.Time
-	if limit > 0 {
-		timer := time.NewTimer(limit)
-		defer timer.Stop()
-		late = timer.C
-	}
-	e := ended{}
-	select {
-	case <-done:
-	case <-ctx.Done():
-		if err := l.run.EndWorker(); err != nil {
-			l.show.Say(err.Error())
-		}
-		<-done
-	case <-late:
+	e := ended{status: o.Status, signal: o.Signal, start: o.Start}
+	if o.Late {
 		e.late = limit
-		if err := l.run.EndWorker(); err != nil {
-			l.show.Say(err.Error())
-		}
-		<-done
 	}
-	e.status = cmd.ProcessState.ExitCode()
-	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		e.signal = ws.Signal()
-		e.status = 128 + int(e.signal)
-	}
-	if e.late > 0 && e.status == 0 { // it ended well when it was told to
+	if o.Late && e.status == 0 { // it ended well when it was told to
 		e.status = 128 + int(syscall.SIGTERM)
 	}
-	return e, nil
+	return e
 }
 
 // environment is what writer, gate and judge get besides ours.
@@ -164,10 +140,7 @@ func (l *looper) write(ctx context.Context, log *os.File) (ended, error) {
 		return ended{}, err
 	}
 	cmd.Stdout, cmd.Stderr = log, log
-	e, err := l.do(ctx, cmd, l.WriterTimeout)
-	if err != nil {
-		return e, err
-	}
+	e := l.do(ctx, cmd, l.WriterTimeout)
 	if why := e.trouble(); why != "" && ctx.Err() == nil {
 		l.show.Say(fmt.Sprintf("pass %d: the writer %s", l.pass, why))
 	}
@@ -217,9 +190,9 @@ func (l *looper) tryGate(ctx context.Context, log *os.File) (ended, error) {
 		return ended{}, err
 	}
 	cmd.Stdout, cmd.Stderr = log, log
-	e, err := l.do(ctx, cmd, l.GateTimeout)
-	if err != nil || e.status == 0 {
-		return e, err
+	e := l.do(ctx, cmd, l.GateTimeout)
+	if e.status == 0 {
+		return e, nil
 	}
 	f, err := os.Open(log.Name())
 	if err != nil {
@@ -254,10 +227,7 @@ func (l *looper) ask(ctx context.Context, log *os.File) (string, error) {
 	defer os.Remove(out.Name())
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, log // what it warns of is no answer
-	e, err := l.do(ctx, cmd, judgeTimeout)
-	if err != nil {
-		return "", err
-	}
+	e := l.do(ctx, cmd, judgeTimeout)
 	if why := e.trouble(); why != "" && ctx.Err() == nil {
 		l.show.Say("the judge " + why)
 	}

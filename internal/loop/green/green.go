@@ -20,7 +20,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"vx/internal/loop"
@@ -82,11 +81,6 @@ type Result struct {
 	// Question is the text of the escalation file, cleaned.
 	Question string
 }
-
-// Interrupt is the cause with which the context of Run is cancelled on a signal.
-type Interrupt struct{ Signal syscall.Signal }
-
-func (i *Interrupt) Error() string { return i.Signal.String() }
 
 var errTime = errors.New("the time is up")
 
@@ -347,11 +341,10 @@ func (l *looper) cut(ctx context.Context, err error) (Result, error) {
 		return Result{}, err
 	}
 	res := Result{Reason: loop.Failed, Words: "ended: " + where}
-	sig := syscall.Signal(0)
-	cause := context.Cause(ctx)
-	if i, ok := errors.AsType[*Interrupt](cause); ok {
-		sig, res.Reason, res.Words = i.Signal, loop.Interrupted, fmt.Sprintf("interrupted by a signal (%v): %s", i.Signal, where)
-	} else if errors.Is(cause, errTime) {
+	sig := loop.SignalOf(ctx)
+	if sig != 0 {
+		res.Reason, res.Words = loop.Interrupted, fmt.Sprintf("interrupted by a signal (%v): %s", sig, where)
+	} else if errors.Is(context.Cause(ctx), errTime) {
 		res.Reason, res.Words = loop.Budget, fmt.Sprintf("the time of %v is up: %s", l.MaxTime, where)
 	}
 	if _, asks, err := l.question(); err == nil && asks {

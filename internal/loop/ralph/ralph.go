@@ -18,7 +18,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"vx/internal/atomicfile"
@@ -70,10 +69,9 @@ type looper struct {
 	skipped  []string
 }
 
-// Run works until select has no more work, or one of the other ends. say is told what happens, line by line; signal is the one
-// that has ended a context, 0 for none. The error is what went wrong with the run itself, which has then ended as Failed;
-// before it began it is a *loop.Busy or one of the file system.
-func Run(ctx context.Context, p *state.Project, o Options, command []string, say func(string), signal func(context.Context) syscall.Signal) (Result, error) {
+// Run works until select has no more work, or one of the other ends. say is told what happens, line by line. The error is what
+// went wrong with the run itself, which has then ended as Failed; before it began it is a *loop.Busy or one of the file system.
+func Run(ctx context.Context, p *state.Project, o Options, command []string, say func(string)) (Result, error) {
 	run, err := loop.Create(p, loop.Plan{
 		Kind: Kind, Title: o.Work, Command: command, Tree: o.Tree,
 		Limits: loop.Limits{Iterations: o.Max, Attempts: o.Attempts, WorkerSeconds: o.WorkerTimeout.Seconds()},
@@ -88,7 +86,7 @@ func Run(ctx context.Context, p *state.Project, o Options, command []string, say
 	res, err := l.all(ctx)
 	run.Say = nil
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		sig := signal(ctx)
+		sig := loop.SignalOf(ctx)
 		res, err = Result{Reason: loop.Interrupted, Words: fmt.Sprintf("interrupted by a signal (%v) in iteration %d", sig, l.n)}, nil
 		res.Status = res.Reason.Status(sig)
 	}
@@ -101,7 +99,7 @@ func Run(ctx context.Context, p *state.Project, o Options, command []string, say
 		res.Status = res.Reason.Status(0)
 	}
 	if n := len(l.skipped); n > 0 {
-		res.Words += fmt.Sprintf("; skipped after %d attempts: %s", l.Attempts, strings.Join(l.skipped, ", "))
+		res.Words += "; " + l.gaveUp(strings.Join(l.skipped, ", "))
 	}
 	return res, run.Finish(res.Reason, res.Words)
 }
@@ -159,7 +157,7 @@ func (l *looper) next(ctx context.Context) (selection, Result, error) {
 		if err == nil && l.attempts[s.name()] >= l.Attempts {
 			if !slices.Contains(l.skipped, s.name()) {
 				l.skipped = append(l.skipped, s.name())
-				if err := l.run.Log(fmt.Sprintf("skipped after %d attempts: %s", l.Attempts, s.name())); err != nil {
+				if err := l.run.Log(l.gaveUp(s.name())); err != nil {
 					return s, Result{}, err
 				}
 				continue // now it is told to leave it out
@@ -177,6 +175,13 @@ func (l *looper) next(ctx context.Context) (selection, Result, error) {
 			return s, Result{}, err
 		}
 	}
+}
+
+func (l *looper) gaveUp(tasks string) string {
+	if l.Attempts == 1 {
+		return "skipped after 1 attempt: " + tasks
+	}
+	return fmt.Sprintf("skipped after %d attempts: %s", l.Attempts, tasks)
 }
 
 // choose runs select.
