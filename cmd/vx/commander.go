@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"text/tabwriter"
 
 	"vx/internal/commander"
 	"vx/internal/daemon"
+	"vx/internal/opencode"
 	"vx/internal/state"
 	"vx/internal/task"
 )
@@ -112,6 +114,9 @@ func (r *commanderRegister) Run(ctx context.Context, std stdio) error {
 		return errors.New("commander: the process that runs this cannot be found")
 	}
 	e.Terminal = commander.Terminal(ctx, commander.Here{Pane: e.Pane, Socket: e.Socket})
+	if err := r.reachable(); err != nil {
+		return fmt.Errorf("register commander: %w", err)
+	}
 	if r.Harness == "opencode" || r.URL != "" {
 		e.Server = &commander.Server{URL: r.URL, Version: r.Version, Directory: r.Directory}
 	}
@@ -126,6 +131,21 @@ func (r *commanderRegister) Run(ctx context.Context, std stdio) error {
 	}
 	return r.say(std, registration{Registered: true, Project: project.Root, Commander: &e},
 		"registered %s as a commander of %s", named(e), printable(project.Root))
+}
+
+// reachable refuses a server that could never be told anything.
+func (r *commanderRegister) reachable() error {
+	if r.URL == "" && r.Version == "" {
+		return nil
+	}
+	r.Version = strings.TrimPrefix(r.Version, "v")
+	if err := (opencode.Server{URL: r.URL, Version: r.Version}).Valid(); err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	if !opencode.IsSession(r.Session) {
+		return fmt.Errorf("%.40q is no session's id", r.Session)
+	}
+	return nil
 }
 
 func (r *commanderRegister) say(std stdio, what registration, format string, args ...any) error {

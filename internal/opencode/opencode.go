@@ -55,21 +55,35 @@ type Client struct {
 
 // New is a client for the server; nothing is asked of it yet. Every error is an ErrNotSent.
 func New(s Server) (*Client, error) {
+	c, err := s.client()
+	if err != nil {
+		return nil, fmt.Errorf("opencode: %w: %w", ErrNotSent, err)
+	}
+	return c, nil
+}
+
+// Valid says why a server cannot be spoken to, whatever answers there. One of 2.x needs no address: it has its own record.
+func (s Server) Valid() error {
+	if n, err := major(s.Version); s.URL == "" && err == nil && n == 2 {
+		return nil
+	}
+	_, err := s.client()
+	return err
+}
+
+func (s Server) client() (*Client, error) {
 	base, err := url.Parse(s.URL)
 	if err != nil {
-		return nil, fmt.Errorf("opencode: %w: address is not a URL", ErrNotSent) // the URL itself may hold a password
+		return nil, errors.New("address is not a URL") // the URL itself may hold a password
 	}
 	if base.Scheme != "http" || base.Host == "" || base.User != nil {
-		return nil, fmt.Errorf("opencode: %w: address %q is no plain http URL", ErrNotSent, base.Redacted())
+		return nil, fmt.Errorf("address %q is no plain http URL", base.Redacted())
 	}
 	c := &Client{host: base.Host, user: cmp.Or(s.User, DefaultUser), password: s.Password, limit: Timeout}
 	if c.addrs, err = loopback(base.Hostname(), cmp.Or(base.Port(), "80")); err == nil {
 		c.api, err = routesOf(s.Version)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("opencode: %w: %w", ErrNotSent, err)
-	}
-	return c, nil
+	return c, err
 }
 
 // loopback is where a host of this machine may listen. No other is spoken to, and nobody is asked what a name means: the
@@ -91,8 +105,8 @@ func loopback(host, port string) ([]netip.AddrPort, error) {
 	return []netip.AddrPort{netip.AddrPortFrom(addr, uint16(n))}, nil
 }
 
-// isSession reports whether this is what both versions call a session; anything else would make another route of the path.
-func isSession(id string) bool {
+// IsSession reports whether this is what both versions call a session; anything else would make another route of the path.
+func IsSession(id string) bool {
 	return strings.HasPrefix(id, "ses") && len(id) > 3 && len(id) <= 103 && !strings.ContainsFunc(id, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 	})
@@ -101,7 +115,7 @@ func isSession(id string) bool {
 // Prompt gives the session a message of the user. Nil means that the server has accepted it: the session will have it, now or
 // after the turn that runs, unless the server ends first. Every error is an ErrNotSent or an ErrUnclear.
 func (c *Client) Prompt(ctx context.Context, session, text string) error {
-	if !isSession(session) {
+	if !IsSession(session) {
 		return fmt.Errorf("opencode: %w: %q is no session's id", ErrNotSent, session)
 	}
 	body, err := c.prompt(ctx, session, text)
@@ -169,7 +183,7 @@ func (c *Client) Busy(ctx context.Context, session string) (bool, error) {
 // Holds reports whether one of the user's latest messages in the session has the token in its text. A message that 2.x has
 // accepted and not yet begun may not be among them.
 func (c *Client) Holds(ctx context.Context, session, token string) (bool, error) {
-	if token == "" || !isSession(session) {
+	if token == "" || !IsSession(session) {
 		return false, fmt.Errorf("opencode: messages of %q: nothing to look for", session)
 	}
 	data, err := c.get(ctx, c.api.messages(session), c.api.latest)
@@ -185,7 +199,7 @@ func (c *Client) Holds(ctx context.Context, session, token string) (bool, error)
 // Check finds out whether the server behind the URL is one that has the session, and has it in this directory. A connection
 // proves nothing: whoever came first has the port.
 func (c *Client) Check(ctx context.Context, session, directory string) error {
-	if !isSession(session) {
+	if !IsSession(session) {
 		return fmt.Errorf("opencode: %q is no session's id", session)
 	}
 	data, err := c.get(ctx, c.api.session(session), nil)
