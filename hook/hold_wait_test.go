@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -107,6 +108,26 @@ func TestNothingOnStdinKeepsAHolderFromItsWork(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAClientThatTalksOnAndOnIsGone(t *testing.T) {
+	w := newWorld(t)
+	h := w.holder("pi")
+	w.waitFor(1)
+	go io.Copy(h.in, io.LimitReader(endless{}, 2*maxSaid)) // until nobody reads it
+	h.ends()
+	w.put("news")
+	w.holds(1, 0, 0)
+}
+
+// endless are lines that mean nothing.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = "y\n"[i%2]
+	}
+	return len(p), nil
 }
 
 func TestASecondAckAndWhatFollowsMeanNothing(t *testing.T) {

@@ -13,6 +13,7 @@ const (
 	maxOrder = 256         // bytes of a line; a token has 16
 	maxRead  = time.Second // for one who never stops talking
 	maxOdd   = 20          // lines that are logged because nobody can make anything of them
+	maxSaid  = 64 << 20    // bytes; a client that says more is broken, and would keep a processor busy for an hour
 )
 
 // orders are what a client that holds a delivery says on stdin, a line each: `ack TOKEN` when the model has the text,
@@ -24,6 +25,7 @@ type orders struct {
 
 	line []byte // without an end yet; of one too long, the beginning
 	odd  int    // lines that were logged
+	read int    // bytes
 }
 
 // verdict is what a client says of a delivery.
@@ -71,6 +73,9 @@ func (o *orders) fill(buf []byte) (n int, more bool) {
 	case err != nil, n == 0:
 		o.over = true
 		return 0, false
+	}
+	if o.read += n; o.read > maxSaid {
+		o.over = true
 	}
 	return n, true
 }
